@@ -111,8 +111,11 @@ tree_dir()
 # for then kbuild calls the source tree ".." and the ccache hits in all trees.
 obj_dir()
 {
+	local tree
+
+	tree=$(tree_dir "$2") || exit 1
 	case $1 in
-	um | x86) echo "$(tree_dir "$2")/.o-$1" ;;
+	um | x86) echo "$tree/.o-$1" ;;
 	*) die "no such kind of kernel: '$1' (um or x86)" ;;
 	esac
 }
@@ -120,9 +123,12 @@ obj_dir()
 # kernel_image um|x86 base|patched: the file that boots
 kernel_image()
 {
+	local obj
+
+	obj=$(obj_dir "$1" "$2") || exit 1
 	case $1 in
-	um) echo "$(obj_dir um "$2")/linux" ;;
-	*) echo "$(obj_dir "$1" "$2")/arch/x86/boot/bzImage" ;;
+	um) echo "$obj/linux" ;;
+	x86) echo "$obj/arch/x86/boot/bzImage" ;;
 	esac
 }
 

@@ -19,10 +19,10 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
 # kgit ARGUMENT...: git in the kernel tree, deaf to the user's configuration
+KGIT_TREE=$(tree_dir patched)
 kgit()
 {
-	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
-		git -C "$(tree_dir patched)" "$@"
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 git -C "$KGIT_TREE" "$@"
 }
 
 # igit ARGUMENT...: the same on a scratch index
@@ -80,9 +80,9 @@ _apply_failed()
 		"(the series is made for $PKG_VERSION)"
 }
 
-# _queue_apply_one PARENT PATCH: prints the new commit; works on the scratch
+# queue_apply_one PARENT PATCH: prints the new commit; works on the scratch
 # index
-_queue_apply_one()
+queue_apply_one()
 {
 	local overlay name mail date tree
 
@@ -114,7 +114,7 @@ queue_apply()
 	igit read-tree base
 	head=$(kgit rev-parse 'base^{commit}')
 	for patch; do
-		head=$(_queue_apply_one "$head" "$patch")
+		head=$(queue_apply_one "$head" "$patch")
 	done
 	echo "$head"
 }

@@ -6,10 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifndef __printf
-#define __printf(a, b) __attribute__((format(printf, a, b)))
-#endif
-
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
@@ -24,12 +20,11 @@ struct diskstat {
  * Needs: each call of need() whose condition is false adds its reason, and
  * need_unmet() tells all of them, or NULL if there are none.
  */
-__printf(2, 3) void need(bool met, const char *fmt, ...);
+void need(bool met, const char *fmt, ...);
 const char *need_unmet(void);
 
 /* All below return 0 or -errno if nothing else is said. */
-__printf(2, 3) int write_file(const char *text, const char *path_fmt, ...);
-__printf(3, 4)
+int write_file(const char *text, const char *path_fmt, ...);
 int read_file(char *buf, size_t size, const char *path_fmt, ...);
 
 uint64_t now_ns(void);

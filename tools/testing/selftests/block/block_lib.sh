@@ -29,7 +29,7 @@ CGROOT=
 IO_ENABLED=
 DEBUG_STATS_OLD=
 DELTA=()
-WINDOW_US=0
+SPAN_US=()
 TMP=$(mktemp -d)
 # A test's own command to run at the end.
 CLEANUP=
@@ -177,22 +177,19 @@ debug_stats_on()
 	echo 1 > "$DEBUG_STATS"
 }
 
-# io_stat GROUP DEVICE KEY: prints the value of KEY, 0 if there is none.
+# io_stat GROUP DEVICE KEY: REPLY is the value of KEY, 0 if there is none.
 io_stat()
 {
 	local devno words word
 
+	REPLY=0
 	read -r devno < "/sys/block/$2/dev"
 	while read -r -a words; do
 		[ "${words[0]-}" = "$devno" ] || continue
 		for word in "${words[@]:1}"; do
-			if [ "${word%%=*}" = "$3" ]; then
-				echo "${word#*=}"
-				return 0
-			fi
+			[ "${word%%=*}" != "$3" ] || REPLY=${word#*=}
 		done
 	done < "$1/io.stat"
-	echo 0
 }
 
 # --- fio
@@ -222,7 +219,8 @@ fio_wait_io()
 	local n
 
 	for ((n = 0; n < FIO_START_S * 5; n++)); do
-		[ "$(io_stat "$@")" -eq 0 ] || return 0
+		io_stat "$@"
+		[ "$REPLY" -eq 0 ] || return 0
 		sleep 0.2
 	done
 	ktap_print_msg "no I/O from $1 within $FIO_START_S s"
@@ -272,24 +270,26 @@ fio_kill()
 # --- Measuring
 
 # window SECONDS DEVICE {GROUP KEY}...: DELTA[i] is by how much each KEY grew,
-# WINDOW_US how long the window was.
+# SPAN_US[i] in which time. Each has a time of its own, as reading them one after
+# the other may take long on a slow machine.
 window()
 {
-	local seconds=$1 dev=$2 i start pairs
+	local seconds=$1 dev=$2 i pairs
 
 	shift 2
 	pairs=("$@")
 	DELTA=()
-	start=${EPOCHREALTIME/./}
+	SPAN_US=()
 	for ((i = 0; i < ${#pairs[@]}; i += 2)); do
-		DELTA+=("-$(io_stat "${pairs[i]}" "$dev" "${pairs[i + 1]}")")
+		SPAN_US+=("-${EPOCHREALTIME/./}")
+		io_stat "${pairs[i]}" "$dev" "${pairs[i + 1]}"
+		DELTA+=("-$REPLY")
 	done
 	sleep "$seconds"
-	# shellcheck disable=SC2034	# for the tests
-	WINDOW_US=$((${EPOCHREALTIME/./} - start))
 	for ((i = 0; i < ${#pairs[@]}; i += 2)); do
-		DELTA[i / 2]=$((DELTA[i / 2] +
-			$(io_stat "${pairs[i]}" "$dev" "${pairs[i + 1]}")))
+		((SPAN_US[i / 2] += ${EPOCHREALTIME/./}))
+		io_stat "${pairs[i]}" "$dev" "${pairs[i + 1]}"
+		DELTA[i / 2]=$((DELTA[i / 2] + REPLY))
 	done
 }
 

@@ -95,7 +95,7 @@ check_model()
 {
 	local stride=$((1 + ${#COSTS[@]})) bad=0
 	local total=$((DELTA[0] + DELTA[stride]))
-	local model=$((MODEL_IOPS * WINDOW_US / 1000000))
+	local model=$((MODEL_IOPS * SPAN_US[0] / 1000000))
 
 	ktap_print_msg "$total I/Os, $(percent_of "$total" "$model") % of the model"
 	[ $((total * 10)) -le $((model * 11)) ] || bad=1
@@ -104,15 +104,16 @@ check_model()
 
 check_costs()
 {
-	local stride=$((1 + ${#COSTS[@]})) i j bad=0 delta
+	local stride=$((1 + ${#COSTS[@]})) i j bad=0 delta span
 
 	for i in 0 1; do
 		for ((j = 0; j < ${#COSTS[@]}; j++)); do
 			delta=${DELTA[i * stride + 1 + j]}
-			ktap_print_msg "${NAMES[i]}: ${COSTS[j]} grew by $delta us" \
-				"in $((WINDOW_US / 1000)) ms"
+			span=${SPAN_US[i * stride + 1 + j]}
+			ktap_print_msg "${NAMES[i]}: ${COSTS[j]} grew by" \
+				"$((delta / 1000)) ms in $((span / 1000)) ms"
 			[ "$delta" -ge 0 ] || bad=1
-			[ "$delta" -le $((WINDOW_US + SLACK_US)) ] || bad=1
+			[ "$delta" -le $((span + SLACK_US)) ] || bad=1
 		done
 		# Both always want more than they get.
 		[ "${DELTA[i * stride + 1]}" -gt 0 ] || bad=1
@@ -127,7 +128,8 @@ check_digits()
 
 	for name in "${NAMES[@]}"; do
 		for cost in "${COSTS[@]}"; do
-			value=$(io_stat "$CGROOT/$name" "$DEV" "$cost")
+			io_stat "$CGROOT/$name" "$DEV" "$cost"
+			value=$REPLY
 			[ "${#value}" -le "$MAX_DIGITS" ] && continue
 			ktap_print_msg "$name: $cost is $value"
 			bad=1

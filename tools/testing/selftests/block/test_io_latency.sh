@@ -55,9 +55,10 @@ measure()
 	window "$WINDOW_S" "$DEV" "$VICTIM" rios "$SIBLING" rios
 	VICTIM_IOS=${DELTA[0]}
 	SIBLING_IOS=${DELTA[1]}
-	SIBLING_DEPTH=$(io_stat "$SIBLING" "$DEV" depth)
+	io_stat "$SIBLING" "$DEV" depth
+	SIBLING_DEPTH=$REPLY
 	ktap_print_msg "$1: victim $VICTIM_IOS I/Os, sibling $SIBLING_IOS" \
-		"in $((WINDOW_US / 1000)) ms, depth of the sibling $SIBLING_DEPTH"
+		"in $((SPAN_US[0] / 1000)) ms, depth of the sibling $SIBLING_DEPTH"
 }
 
 # check NAME CONDITION: CONDITION is an arithmetic expression.

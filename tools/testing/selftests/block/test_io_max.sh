@@ -18,8 +18,8 @@ WINDOW_S=8
 SETTLE_S=2
 
 # Low enough for a slow machine to exceed when nothing holds it back.
-BPS=$((512 * 1024))
-IOPS=100
+BPS=$((256 * 1024))
+IOPS=50
 
 LIMITS=(rbps wbps riops wiops)
 declare -A VALUE=([rbps]=$BPS [wbps]=$BPS [riops]=$IOPS [wiops]=$IOPS)
@@ -46,12 +46,12 @@ setup()
 	sleep "$SETTLE_S"
 }
 
-# check_limit LIMIT AMOUNT
+# check_limit LIMIT AMOUNT TIME
 check_limit()
 {
-	local ideal=$((${VALUE[$1]} * WINDOW_US / 1000000)) bad=0
+	local ideal=$((${VALUE[$1]} * $3 / 1000000)) bad=0
 
-	ktap_print_msg "$1=${VALUE[$1]}: $2 in $((WINDOW_US / 1000)) ms," \
+	ktap_print_msg "$1=${VALUE[$1]}: $2 in $(($3 / 1000)) ms," \
 		"$(percent_of "$2" "$ideal") % of the limit"
 	within "$2" "$ideal" "$TOLERANCE" || bad=1
 	report "$bad" "$1 holds within $TOLERANCE %"
@@ -69,7 +69,7 @@ check_unlimited()
 	done
 	window 2 "$DEV" "${args[@]}"
 	for limit in "${LIMITS[@]}"; do
-		ideal=$((${VALUE[$limit]} * WINDOW_US / 1000000))
+		ideal=$((${VALUE[$limit]} * SPAN_US[i] / 1000000))
 		ktap_print_msg "$limit=max: $(percent_of "${DELTA[i]}" "$ideal") %" \
 			"of the former limit"
 		[ "${DELTA[i]}" -gt $((ideal * 3 / 2)) ] || bad=1
@@ -87,7 +87,7 @@ check_limits()
 	done
 	window "$WINDOW_S" "$DEV" "${args[@]}"
 	for limit in "${LIMITS[@]}"; do
-		check_limit "$limit" "${DELTA[i]}"
+		check_limit "$limit" "${DELTA[i]}" "${SPAN_US[i]}"
 		i=$((i + 1))
 	done
 }

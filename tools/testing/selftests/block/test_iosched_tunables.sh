@@ -7,7 +7,7 @@
 # Usage: test_iosched_tunables.sh [--record] [TABLE]
 #
 # With --record the table is written instead of compared with. The default table
-# is iosched_tunables.hzN, N being the kernel's CONFIG_HZ: times that are kept in
+# is hzN.tunables, N being the kernel's CONFIG_HZ: times that are kept in
 # ticks are shown rounded to ticks.
 #
 # A line of the table:
@@ -181,7 +181,7 @@ esac
 
 ktap_print_header
 HZ=$(kernel_hz)
-TABLE=${1-./iosched_tunables.hz$HZ}
+TABLE=${1-./hz$HZ.tunables}
 need_root
 need_nullb
 need_sched "${SCHEDS[@]}"

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""usage: scripts/report.py
+
+Writes what was measured to out/report.json, .txt and .svg: reads build/results/*.jsonl, the raw figures of bench, fio-regress and
+clock-reads, one JSON object a line; what was not measured is null.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import BUILD, OUT, SERIES, TOP, read_results
+from stats import median, median_interval, verdict
+
+OVERLAY = ("block", "include", "Documentation", "tools")
+EMPTY_ROW = dict.fromkeys((
+    "bench", "config", "iostats", "batch", "base_iops", "patched_iops", "ratio",
+    "ratio_min", "ratio_max", "base_reads_per_io", "patched_reads_per_io"))
+
+
+# Rows
+
+def grouped(raw, *fields):
+    groups = {}
+    for item in raw:
+        groups.setdefault(tuple(item[f] for f in fields), []).append(item)
+    return groups
+
+
+def bench_row(config, iostats, batch, items):
+    """One configuration: ratios are taken within each pair only."""
+    pairs = grouped(items, "pair").values()
+    iops = [{item["tree"]: item["iops"] for item in pair} for pair in pairs]
+    ratios = [p["patched"] / p["base"] for p in iops]
+    interval = median_interval(ratios)
+    return EMPTY_ROW | {
+        "bench": "blk-bench", "config": config, "iostats": iostats, "batch": batch,
+        "base_iops": round(median([p["base"] for p in iops])),
+        "patched_iops": round(median([p["patched"] for p in iops])),
+        "ratio": round(median(ratios), 4),
+        "ratio_min": round(min(ratios), 4), "ratio_max": round(max(ratios), 4),
+        "ratio_interval": [round(x, 4) for x in interval] if interval else None,
+        "pairs": len(ratios), "verdict": verdict(interval)}
+
+
+def reads_fields(items):
+    """Clock reads per I/O of both kernels, whole and split by side."""
+    fields = {}
+    for item in items:
+        for side in ("issue", "completion"):
+            fields[f"{item['tree']}_{side}_reads_per_io"] = round(item[side] / item["ios"], 4)
+        fields[f"{item['tree']}_reads_per_io"] = round(
+            (item["issue"] + item["completion"]) / item["ios"], 4)
+    return fields
+
+
+def make_rows(bench, reads, fio):
+    key = ("config", "iostats", "batch")
+    rows = {k: bench_row(*k, items) for k, items in grouped(bench, *key).items()}
+    for k, items in grouped(reads, *key).items():
+        row = rows.setdefault(k, EMPTY_ROW | {"bench": "blk-bench"} | dict(zip(key, k)))
+        row.update(reads_fields(items))
+    return list(rows.values()) + [
+        EMPTY_ROW | {"bench": "fio", "config": item["config"], "iostats": 1,
+                     "device": item["device"], "engine": item["engine"],
+                     "operation": item["operation"],
+                     item["tree"] + "_iops": round(item["iops"])} for item in fio]
+
+
+# Where the figures come from
+
+def sha256(paths):
+    """Hash of the names and contents of files."""
+    total = hashlib.sha256()
+    for path in paths:
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        total.update(f"{path.relative_to(TOP)} {content}\n".encode())
+    return total.hexdigest()
+
+
+def command_line(*command):
+    """First line of what a command prints, or None."""
+    try:
+        done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.partition("\n")[0]
+
+
+def pin():
+    lines = (TOP / "patches" / SERIES / "base").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def sources():
+    package = pin()
+    overlay = [p for top in OVERLAY for p in (TOP / top).rglob("*") if p.is_file()]
+    return {
+        "package": package["package"], "package_version": package["version"],
+        "commit": command_line("git", "rev-parse", "HEAD"),
+        "series_sha256": sha256(sorted((TOP / "patches" / SERIES).iterdir())),
+        "overlay_sha256": sha256(sorted(overlay)),
+        "config_sha256": sha256(sorted((TOP / "config").iterdir())),
+        "compiler": command_line("gcc", "--version")}
+
+
+def host():
+    model = platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+    kvm = "KVM" if os.access("/dev/kvm", os.W_OK) else "no KVM"
+    return f"{model}, {os.cpu_count()} CPUs, {kvm}"
+
+
+def make_report(rows):
+    where = sources()
+    return {"kernel": where["package_version"].rpartition("-")[0], "host": host(),
+            "sources": where, "rows": rows}
+
+
+# For a person
+
+def table(header, lines):
+    """Aligned columns: the first to the left, the others to the right."""
+    cells = [header] + [["-" if c is None else str(c) for c in line] for line in lines]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(header))]
+    return ["  ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                      for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+            for line in cells]
+
+
+def fixed(value, digits=2):
+    return None if value is None else f"{value:.{digits}f}"
+
+
+def millions(iops):
+    return None if iops is None else fixed(iops / 1e6)
+
+
+def bench_text(rows):
+    rows = [r for r in rows if r["bench"] == "blk-bench" and r["ratio"] is not None]
+    if not rows:
+        return []
+    lines = [[r["config"], r["iostats"], r["batch"], millions(r["base_iops"]),
+              millions(r["patched_iops"]), fixed(r["ratio"]), fixed(r["ratio_min"]),
+              fixed(r["ratio_max"]),
+              "-".join(fixed(x) for x in r["ratio_interval"] or []) or None,
+              r["verdict"]] for r in rows]
+    return ["", "Speed: blk-bench in the user-mode kernel, random reads of one page, null_blk.",
+            f"M IOPS, medians of {rows[0]['pairs']} pairs of short runs; 95 %: interval of the median ratio.",
+            ""] + table(["config", "iostats", "batch", "base", "patched", "ratio", "min",
+                         "max", "95 %", "verdict"], lines)
+
+
+def reads_text(rows):
+    rows = [r for r in rows if r["base_reads_per_io"] is not None
+            or r["patched_reads_per_io"] is not None]
+    if not rows:
+        return []
+    columns = [f"{tree}{side}_reads_per_io" for tree in ("base", "patched")
+               for side in ("_issue", "_completion", "")]
+    lines = [[r["config"], r["iostats"], r["batch"]] + [fixed(r.get(c), 3) for c in columns]
+             for r in rows]
+    return ["", "Clock reads per I/O: ftrace in QEMU; issue side, completion side, and both.", ""] \
+        + table(["config", "iostats", "batch", "base issue", "completion", "both",
+                 "patched issue", "completion", "both"], lines)
+
+
+def fio_text(rows):
+    rows = [r for r in rows if r["bench"] == "fio"]
+    if not rows:
+        return []
+    lines = [[r["device"], r["engine"], r["operation"], r["patched_iops"]] for r in rows]
+    return ["", "fio on the patched kernel in QEMU: a regression test, no measure of speed.", ""] \
+        + table(["device", "engine", "operation", "IOPS"], lines)
+
+
+def make_text(report):
+    where = report["sources"]
+    head = [f"Linux {report['kernel']} ({where['package']} {where['package_version']}), "
+            "patched against unpatched", report["host"],
+            f"{where['compiler']}; commit {str(where['commit'])[:12]}",
+            " ".join(f"{name} {where[name + '_sha256'][:12]}"
+                     for name in ("series", "overlay", "config"))]
+    rows = report["rows"]
+    return "\n".join(head + bench_text(rows) + reads_text(rows) + fio_text(rows)) + "\n"
+
+
+def make_plot(report, path):
+    """A gnuplot program: the ratio of each configuration with its spread."""
+    rows = [r for r in report["rows"] if r["ratio"] is not None]
+    data = [f'{i} {r["ratio"]} {r["ratio_min"]} {r["ratio_max"]} '
+            f'"{r["config"]}{"" if r["iostats"] else " (iostats 0)"}"'
+            for i, r in enumerate(rows)]
+    return "\n".join([
+        "$ratios << EOD", *data, "EOD",
+        "set terminal svg size 900,480 background 'white'",
+        f"set output '{path}'",
+        f"set title 'Linux {report['kernel']}: IOPS patched / base, batch 32, null\\_blk, "
+        "median and range of pairs'",
+        "set ylabel 'patched / base'",
+        "set yrange [0:*]",
+        "set xrange [-0.6:*]",
+        "set offsets 0, 0.6, 0.1, 0",
+        "set xtics rotate by -25",
+        "set grid ytics",
+        "set boxwidth 0.6",
+        "set style fill solid 0.6",
+        "unset key",
+        "plot $ratios using 1:2:xtic(5) with boxes linecolor '#4878a8', \\",
+        "     $ratios using 1:2:3:4 with yerrorbars linecolor 'black' pointtype 0, \\",
+        "     1 linecolor 'black' dashtype 2", ""])
+
+
+def write_svg(report):
+    path = OUT / "report.svg"
+    path.unlink(missing_ok=True)
+    if not any(r["ratio"] is not None for r in report["rows"]):
+        return
+    if not shutil.which("gnuplot"):
+        sys.exit("report.py: gnuplot is missing: scripts/install-deps")
+    subprocess.run(["gnuplot"], input=make_plot(report, path), text=True, check=True)
+
+
+def main():
+    rows = make_rows(read_results("blk-bench"), read_results("clock-reads"), read_results("fio"))
+    if not rows:
+        sys.exit(f"report.py: nothing measured in {BUILD / 'results'}: ./run does it")
+    report = make_report(rows)
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    (OUT / "report.txt").write_text(make_text(report))
+    write_svg(report)
+
+
+if __name__ == "__main__":
+    main()

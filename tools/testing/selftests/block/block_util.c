@@ -29,10 +29,10 @@ enum {
 
 static char unmet[1024];
 
-static char cg_root[PATH_MAX];
-static char cg_path[PATH_MAX + NAME_MAX];
-static bool cg_mounted;
-static bool cg_io_enabled;
+static char root_path[PATH_MAX];
+static char group_path[PATH_MAX + NAME_MAX];
+static bool root_mounted;
+static bool io_enabled;
 
 void need(bool met, const char *fmt, ...)
 {
@@ -103,7 +103,7 @@ int read_file(char *buf, size_t size, const char *path_fmt, ...)
 	return n < 0 ? -EIO : 0;
 }
 
-uint64_t now_ns(void)
+unsigned long long now_ns(void)
 {
 	struct timespec ts;
 
@@ -123,7 +123,7 @@ void sleep_ms(unsigned int ms)
 
 void spin_ms(unsigned int ms)
 {
-	uint64_t end = now_ns() + ms * NSEC_PER_MSEC;
+	unsigned long long end = now_ns() + ms * NSEC_PER_MSEC;
 
 	while (now_ns() < end)
 		;
@@ -242,7 +242,7 @@ static bool cg_find_root(void)
 	     line = strtok_r(NULL, "\n", &save)) {
 		if (sscanf(line, "%*s %4095s %63s", path, type) == 2 &&
 		    !strcmp(type, "cgroup2")) {
-			strcpy(cg_root, path);
+			strcpy(root_path, path);
 			return true;
 		}
 	}
@@ -257,8 +257,8 @@ static bool cg_mount_root(void)
 		rmdir(OWN_CGROUP_ROOT);
 		return false;
 	}
-	strcpy(cg_root, OWN_CGROUP_ROOT);
-	cg_mounted = true;
+	strcpy(root_path, OWN_CGROUP_ROOT);
+	root_mounted = true;
 	return true;
 }
 
@@ -266,40 +266,58 @@ static bool cg_enable_io(void)
 {
 	char text[256];
 
-	if (read_file(text, sizeof(text), "%s/cgroup.subtree_control", cg_root))
+	if (read_file(text, sizeof(text), "%s/cgroup.subtree_control", root_path))
 		return false;
 	if (strstr(text, "io"))
 		return true;
-	cg_io_enabled = !write_file("+io", "%s/cgroup.subtree_control", cg_root);
-	return cg_io_enabled;
+	io_enabled = !write_file("+io", "%s/cgroup.subtree_control", root_path);
+	return io_enabled;
 }
 
-const char *cg_setup(const char *name)
+bool cg_setup(const char *name)
 {
 	if (!cg_find_root() && !cg_mount_root())
-		return NULL;
+		return false;
 	if (!cg_enable_io())
-		return NULL;
-	snprintf(cg_path, sizeof(cg_path), "%s/%s-%d", cg_root, name, getpid());
-	if (mkdir(cg_path, 0755)) {
-		cg_path[0] = '\0';
-		return NULL;
+		return false;
+	snprintf(group_path, sizeof(group_path), "%s/%s-%d", root_path, name, getpid());
+	if (mkdir(group_path, 0755)) {
+		group_path[0] = '\0';
+		return false;
 	}
-	return cg_path;
+	return true;
+}
+
+const char *cg_root(void)
+{
+	return root_path;
+}
+
+const char *cg_path(void)
+{
+	return group_path;
+}
+
+bool cg_has(const char *file)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", group_path, file);
+	return !access(path, F_OK);
 }
 
 void cg_teardown(void)
 {
 	int i;
 
-	if (cg_path[0]) {
-		write_file("0", "%s/cgroup.procs", cg_root);
-		for (i = 0; i < RETRIES && rmdir(cg_path); i++)
+	if (group_path[0]) {
+		write_file("0", "%s/cgroup.procs", root_path);
+		for (i = 0; i < RETRIES && rmdir(group_path); i++)
 			sleep_ms(RETRY_MS);
 	}
-	if (cg_io_enabled)
-		write_file("-io", "%s/cgroup.subtree_control", cg_root);
-	if (cg_mounted) {
+	if (io_enabled)
+		write_file("-io", "%s/cgroup.subtree_control", root_path);
+	if (root_mounted) {
 		umount(OWN_CGROUP_ROOT);
 		rmdir(OWN_CGROUP_ROOT);
 	}
@@ -307,17 +325,17 @@ void cg_teardown(void)
 
 int cg_enter(void)
 {
-	return write_file("0", "%s/cgroup.procs", cg_path);
+	return write_file("0", "%s/cgroup.procs", group_path);
 }
 
-uint64_t cg_io_stat(const char *disk, const char *key)
+unsigned long long cg_io_stat(const char *disk, const char *key)
 {
 	char text[4096], devno[32];
 	size_t key_len = strlen(key);
 	char *line, *word, *save, *save_word;
 
 	if (disk_devno(disk, devno, sizeof(devno)) ||
-	    read_file(text, sizeof(text), "%s/io.stat", cg_path))
+	    read_file(text, sizeof(text), "%s/io.stat", group_path))
 		return 0;
 	for (line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {

@@ -4,7 +4,6 @@
 #define BLOCK_UTIL_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
@@ -27,7 +26,7 @@ const char *need_unmet(void);
 int write_file(const char *text, const char *path_fmt, ...);
 int read_file(char *buf, size_t size, const char *path_fmt, ...);
 
-uint64_t now_ns(void);
+unsigned long long now_ns(void);
 void sleep_ms(unsigned int ms);
 void spin_ms(unsigned int ms);
 int pin_to_cpu(unsigned int cpu);
@@ -46,12 +45,15 @@ int disk_devno(const char *disk, char *buf, size_t size);
 
 /*
  * Finds the cgroup v2 hierarchy, or mounts one, and makes a group with the io
- * controller in it. Its path, or NULL.
+ * controller in it, which the functions below are about. False if it cannot.
  */
-const char *cg_setup(const char *name);
+bool cg_setup(const char *name);
 void cg_teardown(void);
+const char *cg_root(void);
+const char *cg_path(void);
+bool cg_has(const char *file);
 int cg_enter(void);
 /* The value of @key in the line of @disk in the group's io.stat, 0 if none. */
-uint64_t cg_io_stat(const char *disk, const char *key);
+unsigned long long cg_io_stat(const char *disk, const char *key);
 
 #endif /* BLOCK_UTIL_H */

@@ -41,6 +41,9 @@ say() { progress_end; echo "$*" >&2; }
 
 die() { progress_end; echo "${0##*/}: $*" >&2; exit 1; }
 
+# usage: prints the comment at the top of the script
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+
 # progress TEXT: what is going on just now.  A terminal has one line that is
 # rewritten, at most every PROGRESS_TTY seconds; a log has a line every
 # PROGRESS_LOG seconds.

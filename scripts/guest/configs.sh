@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by what measures in a guest: block-layer configurations by name.
 #
-#	configure NAME IOSTATS	a fresh null_blk device $DEV, set up that way;
+#	configure NAME IOSTATS	the null_blk device $DEV anew, set up that way;
 #				this shell is in the cgroup it takes
 #	unconfigure		and all is gone again
 #
@@ -10,7 +10,8 @@
 # are set so high that nothing is ever throttled: what is measured is the cost
 # of asking, not of waiting.
 
-NULLB=/sys/kernel/config/nullb/bench
+DEV=nullb_bench		# null_blk calls a device what its directory is called
+NULLB=/sys/kernel/config/nullb/$DEV
 CGROUP=/sys/fs/cgroup
 GROUP=$CGROUP/bench
 HUGE_IOPS=100000000
@@ -25,7 +26,6 @@ new_device()
 	echo 0 > "$NULLB/irqmode"
 	echo 1024 > "$NULLB/size"
 	echo 1 > "$NULLB/power"
-	DEV=nullb$(cat "$NULLB/index")
 	QUEUE=/sys/block/$DEV/queue
 	DEVNO=$(cat "/sys/block/$DEV/dev")
 	echo 2 > "$QUEUE/nomerges"

@@ -16,7 +16,7 @@ NULLB=/sys/kernel/config/nullb
 # There is no udev here that mdadm could wait for.
 export MDADM_NO_UDEV=1
 
-# new_nullb NAME: a null_blk that remembers what is written; prints its device
+# new_nullb NAME: a null_blk that remembers what is written; prints the device
 new_nullb()
 {
 	local dir=$NULLB/$1
@@ -25,7 +25,7 @@ new_nullb()
 	echo 1 > "$dir/memory_backed"
 	echo "$MEMBER_MB" > "$dir/size"
 	echo 1 > "$dir/power"
-	echo "/dev/nullb$(cat "$dir/index")"
+	echo "/dev/$1"
 }
 
 scheduler() { sed -n 's/.*\[\(.*\)\].*/\1/p' "/sys/block/${1#/dev/}/queue/scheduler"; }
@@ -54,7 +54,7 @@ raid()
 	local members=() i
 
 	for ((i = 0; i < $2; i++)); do
-		members+=("$(new_nullb "raid$1-$i")")
+		members+=("$(new_nullb "nullb_raid$1_$i")")
 	done
 	mdadm --create /dev/md0 --run --assume-clean --quiet --level="$1" \
 		--raid-devices="$2" --bitmap=none "${members[@]}"
@@ -72,8 +72,8 @@ xfs()
 	xfs_repair -n /dev/vda > /dev/null 2>&1 || { echo "xfs_repair finds faults"; exit 1; }
 }
 
-disk=$(new_nullb disk)
-echo none > "/sys/block/${disk#/dev/}/queue/scheduler"
+disk=$(new_nullb nullb_disk)
+echo none > "/sys/block/nullb_disk/queue/scheduler"
 job null_blk none "$disk"
 xfs
 raid 1 2

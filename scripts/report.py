@@ -202,7 +202,7 @@ def make_plot(report, path):
         "$ratios << EOD", *data, "EOD",
         "set terminal svg size 900,480 background 'white'",
         f"set output '{path}'",
-        f"set title 'Linux {report['kernel']}: IOPS patched / base, batch 32, null\\_blk, "
+        f"set title 'Linux {report['kernel']}: IOPS patched / base, null\\_blk, "
         "median and range of pairs'",
         "set ylabel 'patched / base'",
         "set yrange [0:*]",

@@ -17,7 +17,7 @@ cd "$(dirname "$0")"
 
 DEV=blkt_cost
 TOLERANCE=15	# percent
-MODEL_IOPS=300
+MODEL_IOPS=100
 SETTLE_S=3
 WINDOW_S=8
 
@@ -49,7 +49,7 @@ setup()
 	for name in "${NAMES[@]}"; do
 		cg_make "$name"
 		fio_start "$CGROOT/$name" "$name" "$DEV" --rw=randread --bs=4k \
-			--iodepth=8
+			--ioengine=psync --numjobs=4
 	done
 	for name in "${NAMES[@]}"; do
 		fio_wait_io "$CGROOT/$name" "$DEV" rios

@@ -38,7 +38,7 @@ setup()
 		cg_make "$limit"
 		echo "$devno $limit=${VALUE[$limit]}" > "$CGROOT/$limit/io.max"
 		fio_start "$CGROOT/$limit" "$limit" "$DEV" --bs=4k \
-			--rw="${RW[$limit]}" --iodepth=4
+			--rw="${RW[$limit]}" --iodepth=32
 	done
 	for limit in "${LIMITS[@]}"; do
 		fio_wait_io "$CGROOT/$limit" "$DEV" "${KEY[$limit]}"

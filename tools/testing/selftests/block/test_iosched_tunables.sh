@@ -34,6 +34,10 @@ VALUES=(0 1 2 100 2147483647 2147483648 4294967295 4294967296
 	18446744073709551615 18446744073709551616
 	-1 -2147483648 -2147483649 '(empty)' x 0x10 1x '1\0402' '\0401')
 
+# Written before each value of the tunable, so that what it does to another one
+# shows.
+declare -A BEFORE=([bfq.strict_guarantees]="slice_idle 0")
+
 RECORD=
 TABLE=
 
@@ -85,11 +89,14 @@ other_changes()
 # walk_tunable SCHEDULER TUNABLE: its lines of the table, to stdout.
 walk_tunable()
 {
-	local sched=$1 tunable=$2 value shown
+	local sched=$1 tunable=$2 value shown before
 	local default=${DEFAULTS[$2]}
 
+	read -r -a before <<< "${BEFORE[$sched.$tunable]-}"
 	for value in "${VALUES[@]}" "$default"; do
 		try_write "$IOSCHED/$tunable" "$default"
+		[ "${#before[@]}" -eq 0 ] ||
+			try_write "$IOSCHED/${before[0]}" "${before[1]}"
 		try_write "$IOSCHED/$tunable" "$value"
 		read -r shown < "$IOSCHED/$tunable"
 		other_changes "$tunable"
@@ -134,13 +141,27 @@ compare_tunable()
 	report "$bad" "$1 $2 takes, refuses and shows what it did"
 }
 
+# compare_names SCHEDULER
+compare_names()
+{
+	local bad=0 recorded
+
+	recorded=$(awk -v s="$1" '$1 == s { print $2 }' "$TABLE" | uniq)
+	if [ "${recorded//$'\n'/ }" != "${TUNABLES[*]}" ]; then
+		ktap_print_msg "recorded:" "${recorded//$'\n'/ }"
+		ktap_print_msg "now:     " "${TUNABLES[*]}"
+		bad=1
+	fi
+	report "$bad" "$1 has the tunables it had"
+}
+
 record()
 {
 	local sched
 
 	{
 		echo "# SPDX-License-Identifier: GPL-2.0"
-		echo "# Recorded on Linux $(uname -r), CONFIG_HZ=$HZ, by ${0##*/} --record"
+		echo "# Recorded on Linux $(uname -r), CONFIG_HZ=${HZ:-unknown}, by ${0##*/} --record"
 		echo "# scheduler tunable default written result shown others-changed"
 		for sched in "${SCHEDS[@]}"; do
 			walk_sched "$sched"
@@ -153,18 +174,18 @@ record()
 
 compare()
 {
-	local sched tunable
+	local sched tunable names
 
-	ktap_set_plan "$(awk '!/^#/ { print $1, $2 }' "$TABLE" | uniq | wc -l)"
+	names=$(awk '!/^#/ { print $1 "." $2 }' "$TABLE" | uniq)
+	ktap_set_plan $(($(wc -w <<< "$names") + ${#SCHEDS[@]}))
 	for sched in "${SCHEDS[@]}"; do
 		walk_sched "$sched"
-		for tunable in $(awk -v s="$sched" '$1 == s { print $2 }' \
-			"$TABLE" | uniq); do
-			[ -e "$TMP/$sched.$tunable" ] ||
-				: > "$TMP/$sched.$tunable"
-			compare_tunable "$sched" "$tunable"
+		compare_names "$sched"
+		for tunable in $names; do
+			[ "${tunable%%.*}" = "$sched" ] || continue
+			touch "$TMP/$tunable"
+			compare_tunable "$sched" "${tunable#*.}"
 		done
-		ktap_print_msg "$sched: ${TUNABLES[*]}"
 	done
 }
 
@@ -185,8 +206,8 @@ TABLE=${1-./hz$HZ.tunables}
 need_root
 need_nullb
 need_sched "${SCHEDS[@]}"
-if [ -z "$HZ" ]; then
-	NEEDS+=("cannot tell the kernel's HZ (CONFIG_IKCONFIG_PROC)")
+if [ -z "$HZ" ] && [ -z "${1-}" ]; then
+	NEEDS+=("cannot tell the kernel's HZ (CONFIG_IKCONFIG_PROC): name a table")
 elif [ -z "$RECORD" ] && [ ! -r "$TABLE" ]; then
 	NEEDS+=("no table $TABLE: record one on the unchanged kernel with --record")
 fi

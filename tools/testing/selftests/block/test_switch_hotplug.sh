@@ -157,6 +157,7 @@ check_each_sched()
 	report "$bad" "I/O goes on under ${SCHEDS[*]}"
 }
 
+# shellcheck disable=SC2317	# called by lib_cleanup()
 cpu_online()
 {
 	[ ! -e "$CPU" ] || [ "$(< "$CPU")" = 1 ] || echo 1 > "$CPU"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# An interactive shell in the guest.
+# shell.sh ROWS COLUMNS: an interactive shell in the guest, for scripts/shell.
 
 dmesg -n 1
 modes=$(cat /sys/block/nullb0/queue/scheduler 2>/dev/null)
@@ -13,6 +13,6 @@ what you change is gone when you leave (exit).  Something to try:
   cd /sys/block/nullb0/queue; cat scheduler	# $modes
 
 END
-stty sane cols "${COLUMNS:-80}" rows "${LINES:-24}"
-export PS1="$TREE# " TERM=${TERM:-linux}
+stty sane rows "$1" cols "$2"
+export PS1="$TREE# " TERM=linux
 exec bash --norc -i

@@ -15,6 +15,8 @@
 # counted as one failure under its own name.
 
 export LC_ALL=C
+# The distribution's tools, not what else a user has installed by these names
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 SERIES=${SERIES:-6.1}

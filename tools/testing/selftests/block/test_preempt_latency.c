@@ -32,8 +32,12 @@
 #define EARLY		"blkt_early"
 #define LATE		"blkt_late"
 
-/* Reads complete inside of the flush of the plug. */
-#define NULLB_CONFIG	"size=64 queue_mode=2 irqmode=0 submit_queues=1"
+/*
+ * Reads complete inside of the flush of the plug. The depth is one that lets
+ * blk-mq find the tags for a whole batch side by side.
+ */
+#define NULLB_CONFIG	\
+	"size=64 queue_mode=2 irqmode=0 submit_queues=1 hw_queue_depth=256"
 
 #define DEBUG_STATS	"/sys/module/blk_cgroup/parameters/blkcg_debug_stats"
 

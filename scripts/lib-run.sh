@@ -69,10 +69,10 @@ prepare()
 	mkdir -p "$SHARE"
 	SHARE=$(realpath "$SHARE")
 	{
-		echo "KIND=$1 CWD=$(printf %q "$PWD") SHARE_FROM=$(printf %q "$SHARE")"
-		echo "export TREE=$TREE SERIES=$SERIES"
-		echo "TTY=$TTY STDIN=$STDIN"
-		declare -p CMD
+		printf '%s=%q\n' KIND "$1" CWD "$PWD" SHARE_FROM "$SHARE" TTY "$TTY" STDIN "$STDIN"
+		printf 'export TREE=%q SERIES=%q\n' "$TREE" "$SERIES"
+		printf 'set --'
+		printf ' %q' "${CMD[@]}"
 	} > "$RUN/job"
 	: > "$LOG"
 	: > "$RUN/status"

@@ -7,12 +7,15 @@ BENCH=/sys/kernel/debug/blk-bench
 # blk_bench BATCH MS: one run on $DEV in the cgroup of this shell; sets IOPS
 blk_bench()
 {
+	local result
+
 	[ -d "$PARAMETERS" ] || { echo "this kernel has no blk-bench (CONFIG_BLK_BENCH)"; exit 1; }
 	echo "$DEV" > "$PARAMETERS/dev"
 	echo "$1" > "$PARAMETERS/batch"
 	echo "$2" > "$PARAMETERS/ms"
 	echo 1 > "$PARAMETERS/runs"
 	echo 1 > "$BENCH/run"
-	IOPS=$(sed -n 's/.* iops=\([0-9]*\).*/\1/p' "$BENCH/result")
-	[ -n "$IOPS" ] || { echo "no result from blk-bench"; exit 1; }
+	read -r result < "$BENCH/result" || :
+	IOPS=${result##* iops=}
+	[[ $IOPS =~ ^[0-9]+$ ]] || { echo "no result from blk-bench: $result"; exit 1; }
 }

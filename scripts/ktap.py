@@ -79,10 +79,10 @@ def one_result(prefix, match, below):
     """The results that stand for one result line and all that is below it."""
     failed, number, text, directive = match.groups()
     name = prefix + test_name(text, number)
+    level = Level(below)
     skip = SKIP.match(directive or "")
     if skip:
-        return [Result(name, True, "SKIP " + skip.group(1), below)]
-    level = Level(below)
+        return [Result(name, True, "SKIP " + (skip.group(1) or level.skipped or ""), below)]
     if not level.is_ktap():
         return [Result(name, not failed, directive or "", below)]
     inner = level_results(name + ": ", level)

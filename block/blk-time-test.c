@@ -1,0 +1,750 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests for the issue-side time that a plug caches, see blk-time.h.
+ *
+ * A rule can only be seen to hold while no other one ends the stamp. So each
+ * case repeats itself until it has run within one tick and, where it is not
+ * about leaving the CPU, with preemption off. What happened in between is told
+ * by jiffies and by the other threads, not by what the cache itself looks at.
+ *
+ * A failed assertion ends the thread, which must not leave a plug behind: plug,
+ * record, unplug, then expect.
+ */
+#include <kunit/test.h>
+
+#include <linux/blk-mq.h>
+#include <linux/blk-time.h>
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <uapi/linux/sched/types.h>
+
+enum {
+	/* a case that takes microseconds fits into a tick sooner than that */
+	MAX_TRIES	= 2000,
+	/* long enough for a fresh reading to differ, shorter than any tick */
+	SHORT_US	= 20,
+	/* longer than a tick of any HZ */
+	LONG_MS		= 25,
+	/* requests that the plug is told to expect */
+	NR_CACHED	= 4,
+};
+
+/* Return the issue time once the clock has moved on from @then. */
+static u64 time_after_spin(u64 then)
+{
+	while (ktime_get_ns() == then)
+		cpu_relax();
+	return blk_time_get_ns();
+}
+
+static void plug_same_stamp(struct kunit *test)
+{
+	struct blk_plug plug;
+	u64 a = 0, b = 0;
+	ktime_t c = 0;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		a = blk_time_get_ns();
+		udelay(1);
+		b = time_after_spin(a);
+		c = blk_time_get();
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_EQ(test, a, b);
+	KUNIT_EXPECT_EQ(test, a, (u64)ktime_to_ns(c));
+}
+
+static void no_plug_is_fresh(struct kunit *test)
+{
+	u64 a, b, before = ktime_get_ns();
+
+	a = blk_time_get_ns();
+	b = time_after_spin(a);
+	KUNIT_EXPECT_GE(test, a, before);
+	KUNIT_EXPECT_GT(test, b, a);
+	KUNIT_EXPECT_GT(test, (u64)ktime_to_ns(blk_time_get()), before);
+}
+
+static void never_ahead_of_clock(struct kunit *test)
+{
+	struct blk_plug plug;
+	int i, ahead = 0;
+
+	blk_start_plug(&plug);
+	for (i = 0; i < 10000; i++) {
+		u64 stamp = blk_time_get_ns();
+
+		if (stamp > ktime_get_ns())
+			ahead++;
+		if (i % 100 == 0)
+			cond_resched();
+	}
+	blk_finish_plug(&plug);
+	KUNIT_EXPECT_EQ(test, ahead, 0);
+}
+
+/* With preemption off nothing but the tick can end the stamp. */
+static void tick_ends_stamp(struct kunit *test)
+{
+	struct blk_plug plug;
+	unsigned long tick;
+	u64 a, b, after;
+
+	blk_start_plug(&plug);
+	preempt_disable();
+	a = blk_time_get_ns();
+	tick = jiffies;
+	while (jiffies - tick < 2)
+		cpu_relax();
+	after = ktime_get_ns();
+	b = blk_time_get_ns();
+	preempt_enable();
+	blk_finish_plug(&plug);
+
+	KUNIT_EXPECT_GT(test, b, a);
+	KUNIT_EXPECT_GE(test, b, after);
+}
+
+static void finish_ends_stamp(struct kunit *test)
+{
+	struct blk_plug plug;
+	u64 a = 0, b = 0;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		preempt_disable();
+		tick = jiffies;
+		blk_start_plug(&plug);
+		a = blk_time_get_ns();
+		blk_finish_plug(&plug);
+		blk_start_plug(&plug);
+		b = time_after_spin(a);
+		blk_finish_plug(&plug);
+		tick -= jiffies;
+		preempt_enable();
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GT(test, b, a);
+}
+
+struct flush_cb {
+	struct blk_plug_cb cb;
+	u64 *seen;
+};
+
+static void record_flush(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct flush_cb *fcb = container_of(cb, struct flush_cb, cb);
+
+	*fcb->seen = time_after_spin(*fcb->seen);
+	kfree(fcb);
+}
+
+/* Have the next flush of the current plug look at the time. */
+static bool arm_flush(u64 *seen)
+{
+	struct blk_plug_cb *cb;
+
+	cb = blk_check_plugged(record_flush, seen, sizeof(struct flush_cb));
+	if (!cb)
+		return false;
+	container_of(cb, struct flush_cb, cb)->seen = seen;
+	return true;
+}
+
+/*
+ *	get   flush{ get }   get
+ *	 a      during      after	a < during == after
+ */
+static void flush_start_ends_stamp(struct kunit *test)
+{
+	u64 a = 0, during = 0, after = 0;
+	struct blk_plug plug;
+	bool armed = false;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		preempt_disable();
+		armed = arm_flush(&during);
+		tick = jiffies;
+		a = blk_time_get_ns();
+		during = a;
+		blk_flush_plug(&plug, false);
+		after = time_after_spin(during);
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_ASSERT_TRUE(test, armed);
+	KUNIT_EXPECT_GT(test, during, a);
+	KUNIT_EXPECT_EQ(test, after, during);
+}
+
+static void nested_plug_is_transparent(struct kunit *test)
+{
+	struct blk_plug plug, inner;
+	u64 a = 0, b = 0, c = 0;
+	bool outermost = false;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		a = blk_time_get_ns();
+		blk_start_plug(&inner);
+		b = time_after_spin(a);
+		blk_finish_plug(&inner);
+		c = blk_time_get_ns();
+		outermost = current->plug == &plug;
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_TRUE(test, outermost);
+	KUNIT_EXPECT_EQ(test, a, b);
+	KUNIT_EXPECT_EQ(test, a, c);
+}
+
+/* 0 is a time like any other, and nobody gets it by accident. */
+static void zero_is_a_time(struct kunit *test)
+{
+	u64 stamped = 1, unstamped = 0;
+	struct blk_plug plug;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		blk_time_get_ns();
+		plug.time_ns = 0;
+		stamped = blk_time_get_ns();
+		blk_plug_invalidate_time(&plug);
+		unstamped = blk_time_get_ns();
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_EQ(test, stamped, 0);
+	KUNIT_EXPECT_GT(test, unstamped, 0);
+}
+
+/* Ways to sleep; each returns with the plug of the caller still in place. */
+static void sleep_plain(void)
+{
+	usleep_range(SHORT_US, SHORT_US + 1);
+}
+
+/* As io_schedule(), which flushes the plug first, but for less than a tick. */
+static void sleep_io(void)
+{
+	ktime_t timeout = us_to_ktime(SHORT_US);
+	int token = io_schedule_prepare();
+
+	set_current_state(TASK_UNINTERRUPTIBLE);
+	schedule_hrtimeout_range(&timeout, 0, HRTIMER_MODE_REL);
+	io_schedule_finish(token);
+}
+
+static const struct sleep_case {
+	const char *name;
+	void (*sleep)(void);
+} sleep_cases[] = {
+	{ "usleep_range", sleep_plain },
+	{ "io_schedule", sleep_io },
+};
+
+static void sleep_case_desc(const struct sleep_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(sleep_case, sleep_cases, sleep_case_desc);
+
+static void sleep_ends_stamp(struct kunit *test)
+{
+	const struct sleep_case *c = test->param_value;
+	struct blk_plug plug;
+	u64 a = 0, b = 0;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		tick = jiffies;
+		a = blk_time_get_ns();
+		c->sleep();
+		b = blk_time_get_ns();
+		tick -= jiffies;
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	if (try == MAX_TRIES)
+		kunit_skip(test, "no sleep fits into a tick here");
+	KUNIT_EXPECT_GE(test, b, a + SHORT_US * NSEC_PER_USEC);
+}
+
+/*
+ * A thread on the CPU of the test, and how often it has run. It is bound, and
+ * binds the test, so that its running means that the test has not.
+ */
+struct rival {
+	struct task_struct *task;
+	struct cpumask allowed;	/* the test's own, to be restored */
+	unsigned long runs;
+};
+
+static int rival_yield_fn(void *data)
+{
+	struct rival *rival = data;
+
+	while (!kthread_should_stop()) {
+		WRITE_ONCE(rival->runs, rival->runs + 1);
+		yield();
+	}
+	return 0;
+}
+
+static int rival_wakeup_fn(void *data)
+{
+	struct rival *rival = data;
+
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		schedule();
+		WRITE_ONCE(rival->runs, rival->runs + 1);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static void rival_start(struct kunit *test, struct rival *rival,
+			int (*fn)(void *), bool fifo)
+{
+	int cpu = raw_smp_processor_id();
+
+	rival->runs = 0;
+	rival->task = kthread_create(fn, rival, "blk_time_rival");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(rival->task));
+	kthread_bind(rival->task, cpu);
+	if (fifo)
+		sched_set_fifo(rival->task);
+
+	cpumask_copy(&rival->allowed, current->cpus_ptr);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	wake_up_process(rival->task);
+	msleep(1);
+}
+
+static void rival_stop(struct rival *rival)
+{
+	kthread_stop(rival->task);
+	set_cpus_allowed_ptr(current, &rival->allowed);
+}
+
+static void yield_ends_stamp(struct kunit *test)
+{
+	struct rival *rival = kunit_kzalloc(test, sizeof(*rival), GFP_KERNEL);
+	struct blk_plug plug;
+	u64 a = 0, b = 0;
+	int try;
+
+	KUNIT_ASSERT_NOT_NULL(test, rival);
+	rival_start(test, rival, rival_yield_fn, false);
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick, runs;
+
+		blk_start_plug(&plug);
+		tick = jiffies;
+		runs = READ_ONCE(rival->runs);
+		a = blk_time_get_ns();
+		yield();
+		runs -= READ_ONCE(rival->runs);
+		b = blk_time_get_ns();
+		tick -= jiffies;
+		blk_finish_plug(&plug);
+		if (!tick && runs)
+			break;
+	}
+	rival_stop(rival);
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GT(test, b, a);
+}
+
+/* Wake the rival out of the task itself: preempted in preempt_schedule(). */
+static void wake_direct(struct rival *rival)
+{
+	wake_up_process(rival->task);
+}
+
+struct irq_wakeup {
+	struct hrtimer timer;
+	struct rival *rival;
+};
+
+static enum hrtimer_restart irq_wakeup_fn(struct hrtimer *timer)
+{
+	wake_up_process(container_of(timer, struct irq_wakeup, timer)->rival->task);
+	return HRTIMER_NORESTART;
+}
+
+/* Out of an interrupt: preempted in preempt_schedule_irq(). */
+static void wake_from_irq(struct rival *rival)
+{
+	unsigned long runs = READ_ONCE(rival->runs);
+	struct irq_wakeup w = { .rival = rival };
+	unsigned long end = jiffies + 2;
+
+	hrtimer_init_on_stack(&w.timer, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL_PINNED_HARD);
+	w.timer.function = irq_wakeup_fn;
+	hrtimer_start(&w.timer, us_to_ktime(SHORT_US),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	while (READ_ONCE(rival->runs) == runs && time_before(jiffies, end))
+		cpu_relax();
+	hrtimer_cancel(&w.timer);
+	destroy_hrtimer_on_stack(&w.timer);
+}
+
+static const struct preempt_case {
+	const char *name;
+	void (*wake)(struct rival *rival);
+} preempt_cases[] = {
+	{ "preempt_schedule", wake_direct },
+	{ "preempt_schedule_irq", wake_from_irq },
+};
+
+static void preempt_case_desc(const struct preempt_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(preempt_case, preempt_cases, preempt_case_desc);
+
+/* The task is preempted in the kernel, never calls schedule(), never flushes. */
+static void preemption_ends_stamp(struct kunit *test)
+{
+	struct rival *rival = kunit_kzalloc(test, sizeof(*rival), GFP_KERNEL);
+	const struct preempt_case *c = test->param_value;
+	struct blk_plug plug;
+	u64 a = 0, b = 0;
+	int try;
+
+	if (!IS_ENABLED(CONFIG_PREEMPTION))
+		kunit_skip(test, "the kernel is not preemptible");
+
+	KUNIT_ASSERT_NOT_NULL(test, rival);
+	rival_start(test, rival, rival_wakeup_fn, true);
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick, runs;
+
+		blk_start_plug(&plug);
+		tick = jiffies;
+		runs = READ_ONCE(rival->runs);
+		a = blk_time_get_ns();
+		c->wake(rival);
+		runs -= READ_ONCE(rival->runs);
+		b = blk_time_get_ns();
+		tick -= jiffies;
+		blk_finish_plug(&plug);
+		if (!tick && runs)
+			break;
+	}
+	rival_stop(rival);
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GT(test, b, a);
+}
+
+/* What an interrupt on top of the test saw. */
+struct irq_probe {
+	struct hrtimer timer;
+	struct task_struct *task;	/* that it hit */
+	u64 before;			/* the clock, then the getter */
+	u64 seen;
+	bool done;
+};
+
+static enum hrtimer_restart irq_probe_fn(struct hrtimer *timer)
+{
+	struct irq_probe *probe = container_of(timer, struct irq_probe, timer);
+
+	probe->task = current;
+	probe->before = ktime_get_ns();
+	probe->seen = blk_time_get_ns();
+	WRITE_ONCE(probe->done, true);
+	return HRTIMER_NORESTART;
+}
+
+static const struct irq_case {
+	const char *name;
+	enum hrtimer_mode mode;
+	bool stamped;
+} irq_cases[] = {
+	{ "hardirq, stamp taken", HRTIMER_MODE_REL_PINNED_HARD, true },
+	{ "hardirq, no stamp yet", HRTIMER_MODE_REL_PINNED_HARD, false },
+	{ "softirq, stamp taken", HRTIMER_MODE_REL_PINNED_SOFT, true },
+	{ "softirq, no stamp yet", HRTIMER_MODE_REL_PINNED_SOFT, false },
+};
+
+static void irq_case_desc(const struct irq_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(irq_case, irq_cases, irq_case_desc);
+
+static void irq_leaves_stamp_alone(struct kunit *test)
+{
+	const struct irq_case *c = test->param_value;
+	bool stamped = false, hit = false;
+	struct irq_probe probe = { };
+	u64 a = 0, b = 0;
+	int try;
+
+	hrtimer_init_on_stack(&probe.timer, CLOCK_MONOTONIC, c->mode);
+	probe.timer.function = irq_probe_fn;
+	for (try = 0; try < MAX_TRIES; try++) {
+		struct blk_plug plug;
+		unsigned long tick;
+
+		probe.done = false;
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		if (c->stamped)
+			a = blk_time_get_ns();
+		hrtimer_start(&probe.timer, us_to_ktime(SHORT_US), c->mode);
+		while (!READ_ONCE(probe.done) && jiffies - tick < 2)
+			cpu_relax();
+		stamped = plug.has_time;
+		b = blk_time_get_ns();
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		hrtimer_cancel(&probe.timer);
+		hit = probe.done && probe.task == current;
+		if (hit && !tick)
+			break;
+	}
+	destroy_hrtimer_on_stack(&probe.timer);
+
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GE(test, probe.seen, probe.before);
+	KUNIT_EXPECT_EQ(test, stamped, c->stamped);
+	if (c->stamped)
+		KUNIT_EXPECT_EQ(test, b, a);
+	else
+		KUNIT_EXPECT_GE(test, b, probe.seen);
+}
+
+struct child_report {
+	struct completion done;
+	struct blk_plug *plug;
+	u64 before;
+	u64 seen;
+};
+
+static int child_fn(void *data)
+{
+	struct child_report *report = data;
+
+	report->plug = current->plug;
+	report->before = ktime_get_ns();
+	report->seen = blk_time_get_ns();
+	kthread_complete_and_exit(&report->done, 0);
+}
+
+static void fork_inherits_nothing(struct kunit *test)
+{
+	struct child_report report = { };
+	struct blk_plug plug;
+	pid_t pid;
+	u64 a;
+
+	init_completion(&report.done);
+	blk_start_plug(&plug);
+	a = blk_time_get_ns();
+	pid = kernel_thread(child_fn, &report, CLONE_FS | CLONE_FILES | SIGCHLD);
+	blk_finish_plug(&plug);
+
+	KUNIT_ASSERT_GT(test, pid, 0);
+	wait_for_completion(&report.done);
+	KUNIT_EXPECT_PTR_EQ(test, report.plug, (struct blk_plug *)NULL);
+	KUNIT_EXPECT_GE(test, report.seen, report.before);
+	KUNIT_EXPECT_GT(test, report.seen, a);
+}
+
+static blk_status_t test_queue_rq(struct blk_mq_hw_ctx *hctx,
+				  const struct blk_mq_queue_data *bd)
+{
+	blk_mq_start_request(bd->rq);
+	blk_mq_end_request(bd->rq, BLK_STS_OK);
+	return BLK_STS_OK;
+}
+
+static const struct blk_mq_ops test_mq_ops = {
+	.queue_rq	= test_queue_rq,
+};
+
+/*
+ * Allocate two requests of one plug, LONG_MS apart. The plug expects
+ * NR_CACHED, so the second one was allocated along with the first.
+ */
+static void cached_request_dates(struct request_queue *q, struct request *rq[2],
+				 bool *cached, u64 *between)
+{
+	struct blk_plug plug;
+
+	blk_start_plug_nr_ios(&plug, NR_CACHED);
+	rq[0] = blk_mq_alloc_request(q, REQ_OP_DRV_IN, 0);
+	mdelay(LONG_MS);
+	*cached = plug.cached_rq;
+	*between = ktime_get_ns() - TICK_NSEC;
+	rq[1] = blk_mq_alloc_request(q, REQ_OP_DRV_IN, 0);
+	blk_finish_plug(&plug);
+}
+
+static void cached_request_is_dated_when_used(struct kunit *test)
+{
+	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct request *rq[2];
+	struct request_queue *q;
+	bool cached;
+	u64 between;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	set->ops = &test_mq_ops;
+	set->nr_hw_queues = 1;
+	set->queue_depth = 2 * NR_CACHED;
+	set->numa_node = NUMA_NO_NODE;
+	KUNIT_ASSERT_EQ(test, blk_mq_alloc_tag_set(set), 0);
+	q = blk_mq_init_queue(set);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(q));
+	blk_queue_flag_set(QUEUE_FLAG_IO_STAT, q);
+#ifdef CONFIG_BLK_RQ_ALLOC_TIME
+	blk_queue_flag_set(QUEUE_FLAG_RQ_ALLOC_TIME, q);
+#endif
+
+	cached_request_dates(q, rq, &cached, &between);
+	KUNIT_EXPECT_TRUE(test, cached);
+	KUNIT_EXPECT_LT(test, rq[0]->start_time_ns, between);
+	KUNIT_EXPECT_GE(test, rq[1]->start_time_ns, between);
+#ifdef CONFIG_BLK_RQ_ALLOC_TIME
+	KUNIT_EXPECT_LT(test, rq[0]->alloc_time_ns, between);
+	KUNIT_EXPECT_GE(test, rq[1]->alloc_time_ns, between);
+	KUNIT_EXPECT_LE(test, rq[1]->alloc_time_ns, rq[1]->start_time_ns);
+#endif
+
+	for (i = 0; i < 2; i++)
+		blk_mq_free_request(rq[i]);
+	blk_mq_destroy_queue(q);
+	blk_put_queue(q);
+	blk_mq_free_tag_set(set);
+}
+
+static const struct elapsed_case {
+	u64 now;
+	u64 then;
+	u64 elapsed;
+} elapsed_cases[] = {
+	{ 0, 0, 0 },
+	{ 1, 0, 1 },
+	{ 0, 1, 0 },
+	{ 5, 5, 0 },
+	{ 5, 4, 1 },
+	{ 4, 5, 0 },
+	{ U64_MAX, U64_MAX, 0 },
+	{ U64_MAX, U64_MAX - 1, 1 },
+	{ U64_MAX - 1, U64_MAX, 0 },
+	/* across the wrap */
+	{ 0, U64_MAX, 1 },
+	{ 9, U64_MAX, 10 },
+	{ U64_MAX, 0, 0 },
+	{ U64_MAX, 9, 0 },
+	/* half the range is the limit of what can be ordered */
+	{ S64_MAX, 0, S64_MAX },
+};
+
+static void elapsed_case_desc(const struct elapsed_case *c, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "from %llx to %llx", c->then,
+		 c->now);
+}
+
+KUNIT_ARRAY_PARAM(elapsed_case, elapsed_cases, elapsed_case_desc);
+
+static void elapsed_never_negative(struct kunit *test)
+{
+	const struct elapsed_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, blk_time_elapsed(c->now, c->then), c->elapsed);
+}
+
+static struct kunit_case blk_time_cases[] = {
+	KUNIT_CASE(plug_same_stamp),
+	KUNIT_CASE(no_plug_is_fresh),
+	KUNIT_CASE(never_ahead_of_clock),
+	KUNIT_CASE(tick_ends_stamp),
+	KUNIT_CASE(finish_ends_stamp),
+	KUNIT_CASE(flush_start_ends_stamp),
+	KUNIT_CASE(nested_plug_is_transparent),
+	KUNIT_CASE(zero_is_a_time),
+	KUNIT_CASE_PARAM(sleep_ends_stamp, sleep_case_gen_params),
+	KUNIT_CASE(yield_ends_stamp),
+	KUNIT_CASE_PARAM(preemption_ends_stamp, preempt_case_gen_params),
+	KUNIT_CASE_PARAM(irq_leaves_stamp_alone, irq_case_gen_params),
+	KUNIT_CASE(fork_inherits_nothing),
+	KUNIT_CASE(cached_request_is_dated_when_used),
+	KUNIT_CASE_PARAM(elapsed_never_negative, elapsed_case_gen_params),
+	{ }
+};
+
+static struct kunit_suite blk_time_suite = {
+	.name = "blk-time",
+	.test_cases = blk_time_cases,
+};
+kunit_test_suite(blk_time_suite);
+
+MODULE_LICENSE("GPL");

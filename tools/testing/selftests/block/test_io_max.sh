@@ -17,7 +17,9 @@ TOLERANCE=5	# percent
 WINDOW_S=8
 SETTLE_S=2
 
-# Low enough for a slow machine to exceed when nothing holds it back.
+# Low enough for a slow machine to exceed when nothing holds it back. Limits are
+# granted in slices of 20 or 100 ms, each rounded down: 50 a second is a whole
+# number in either.
 BPS=$((256 * 1024))
 IOPS=50
 

@@ -169,6 +169,8 @@ int nullb_create(const char *name, const char *config)
 	char *copy;
 	int i, ret;
 
+	/* A test that was killed may have left it behind. */
+	nullb_destroy(name);
 	snprintf(path, sizeof(path), NULLB "/%s", name);
 	if (mkdir(path, 0755))
 		return -errno;

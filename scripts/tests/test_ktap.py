@@ -69,23 +69,34 @@ class Kselftest(unittest.TestCase):
 
 
 class Kunit(unittest.TestCase):
-    GROUP = {"name": "KUnit Test Group", "test_cases": [], "sub_groups": [
-        {"name": "blk-time", "sub_groups": [], "test_cases": [
-            {"name": "same_stamp", "status": "PASS"},
-            {"name": "after_sleep", "status": "FAIL"},
-            {"name": "softirq", "status": "SKIP"},
-            {"name": "fork", "status": "ERROR"}]}]}
+    def results_of(self, name):
+        lines = (DATA / name).read_text().splitlines()
+        return ktap.parse_ktap(ktap.kernel_log(lines), ktap.KUNIT)
 
     def test_all_states(self):
-        self.assertEqual(verdicts(ktap.parse_kunit(self.GROUP)), {
-            "blk-time.same_stamp": True, "blk-time.after_sleep": False,
-            "blk-time.softirq": True, "blk-time.fork": False})
+        self.assertEqual(verdicts(self.results_of("kunit.log")), {
+            "blk-time.same_stamp": True, "blk-time.sleep": True, "blk-time.yield": False,
+            "blk-time.irq.hardirq, no stamp": True, "blk-time.irq.softirq": False,
+            "blk-time.fork": True})
 
-    def test_no_test_at_all_is_a_failure(self):
-        empty = {"name": "KUnit Test Group", "test_cases": [], "sub_groups": []}
-        out = io.StringIO()
-        self.assertEqual(ktap.show("kunit-um", ktap.parse_kunit(empty), out), 1)
-        self.assertTrue(out.getvalue().startswith("not ok - kunit-um"))
+    def test_skip_of_all_parameters_is_a_skip(self):
+        notes = {r.name: r.note for r in self.results_of("kunit.log")}
+        self.assertEqual(notes["blk-time.sleep"], "SKIP no sleep fits into a tick")
+
+    def test_details_of_a_failure(self):
+        details = {r.name: r.details for r in self.results_of("kunit.log")}
+        self.assertIn("yield: ASSERTION FAILED at block/blk-time-test.c:411",
+                      details["blk-time.yield"])
+        self.assertIn("irq: EXPECTATION FAILED at block/blk-time-test.c:572",
+                      details["blk-time.irq.softirq"])
+
+    def test_cut_off(self):
+        last = self.results_of("kunit-cut.log")[-1]
+        self.assertFalse(last.passed)
+        self.assertIn("1 tests planned, 0 ended", last.note)
+
+    def test_log_without_results_is_a_failure(self):
+        self.assertEqual([r.passed for r in self.results_of("clean.log")], [False])
 
 
 class Show(unittest.TestCase):

@@ -25,13 +25,15 @@
 
 enum {
 	/* a case that takes microseconds fits into a tick sooner than that */
-	MAX_TRIES	= 2000,
+	MAX_TRIES	= 500,
 	/* long enough for a fresh reading to differ, shorter than any tick */
 	SHORT_US	= 20,
 	/* longer than a tick of any HZ */
 	LONG_MS		= 25,
 	/* requests that the plug is told to expect */
 	NR_CACHED	= 4,
+	/* enough for as many tags in one word of the tag map */
+	QUEUE_DEPTH	= 128,
 };
 
 /* Return the issue time once the clock has moved on from @then. */
@@ -56,7 +58,6 @@ static void plug_same_stamp(struct kunit *test)
 		preempt_disable();
 		tick = jiffies;
 		a = blk_time_get_ns();
-		udelay(1);
 		b = time_after_spin(a);
 		c = blk_time_get();
 		tick -= jiffies;
@@ -275,7 +276,7 @@ static void sleep_plain(void)
 /* As io_schedule(), which flushes the plug first, but for less than a tick. */
 static void sleep_io(void)
 {
-	ktime_t timeout = us_to_ktime(SHORT_US);
+	ktime_t timeout = ns_to_ktime(SHORT_US * NSEC_PER_USEC);
 	int token = io_schedule_prepare();
 
 	set_current_state(TASK_UNINTERRUPTIBLE);
@@ -360,7 +361,7 @@ static int rival_wakeup_fn(void *data)
 }
 
 static void rival_start(struct kunit *test, struct rival *rival,
-			int (*fn)(void *), bool fifo)
+			int (*fn)(void *))
 {
 	int cpu = raw_smp_processor_id();
 
@@ -368,8 +369,7 @@ static void rival_start(struct kunit *test, struct rival *rival,
 	rival->task = kthread_create(fn, rival, "blk_time_rival");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rival->task));
 	kthread_bind(rival->task, cpu);
-	if (fifo)
-		sched_set_fifo(rival->task);
+	sched_set_fifo(rival->task);
 
 	cpumask_copy(&rival->allowed, current->cpus_ptr);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
@@ -391,7 +391,9 @@ static void yield_ends_stamp(struct kunit *test)
 	int try;
 
 	KUNIT_ASSERT_NOT_NULL(test, rival);
-	rival_start(test, rival, rival_yield_fn, false);
+	/* yield() goes round among tasks of one realtime priority */
+	sched_set_fifo(current);
+	rival_start(test, rival, rival_yield_fn);
 	for (try = 0; try < MAX_TRIES; try++) {
 		unsigned long tick, runs;
 
@@ -408,6 +410,7 @@ static void yield_ends_stamp(struct kunit *test)
 			break;
 	}
 	rival_stop(rival);
+	sched_set_normal(current, 0);
 	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
 	KUNIT_EXPECT_GT(test, b, a);
 }
@@ -439,7 +442,7 @@ static void wake_from_irq(struct rival *rival)
 	hrtimer_init_on_stack(&w.timer, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_REL_PINNED_HARD);
 	w.timer.function = irq_wakeup_fn;
-	hrtimer_start(&w.timer, us_to_ktime(SHORT_US),
+	hrtimer_start(&w.timer, ns_to_ktime(SHORT_US * NSEC_PER_USEC),
 		      HRTIMER_MODE_REL_PINNED_HARD);
 	while (READ_ONCE(rival->runs) == runs && time_before(jiffies, end))
 		cpu_relax();
@@ -475,7 +478,7 @@ static void preemption_ends_stamp(struct kunit *test)
 		kunit_skip(test, "the kernel is not preemptible");
 
 	KUNIT_ASSERT_NOT_NULL(test, rival);
-	rival_start(test, rival, rival_wakeup_fn, true);
+	rival_start(test, rival, rival_wakeup_fn);
 	for (try = 0; try < MAX_TRIES; try++) {
 		unsigned long tick, runs;
 
@@ -554,7 +557,8 @@ static void irq_leaves_stamp_alone(struct kunit *test)
 		tick = jiffies;
 		if (c->stamped)
 			a = blk_time_get_ns();
-		hrtimer_start(&probe.timer, us_to_ktime(SHORT_US), c->mode);
+		hrtimer_start(&probe.timer,
+			      ns_to_ktime(SHORT_US * NSEC_PER_USEC), c->mode);
 		while (!READ_ONCE(probe.done) && jiffies - tick < 2)
 			cpu_relax();
 		stamped = plug.has_time;
@@ -627,6 +631,15 @@ static const struct blk_mq_ops test_mq_ops = {
 	.queue_rq	= test_queue_rq,
 };
 
+/* By the clock: delays are not calibrated on every machine. */
+static void spin_long(void)
+{
+	u64 end = ktime_get_ns() + LONG_MS * NSEC_PER_MSEC;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
 /*
  * Allocate two requests of one plug, LONG_MS apart. The plug expects
  * NR_CACHED, so the second one was allocated along with the first.
@@ -638,7 +651,7 @@ static void cached_request_dates(struct request_queue *q, struct request *rq[2],
 
 	blk_start_plug_nr_ios(&plug, NR_CACHED);
 	rq[0] = blk_mq_alloc_request(q, REQ_OP_DRV_IN, 0);
-	mdelay(LONG_MS);
+	spin_long();
 	*cached = plug.cached_rq;
 	*between = ktime_get_ns() - TICK_NSEC;
 	rq[1] = blk_mq_alloc_request(q, REQ_OP_DRV_IN, 0);
@@ -657,7 +670,7 @@ static void cached_request_is_dated_when_used(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, set);
 	set->ops = &test_mq_ops;
 	set->nr_hw_queues = 1;
-	set->queue_depth = 2 * NR_CACHED;
+	set->queue_depth = QUEUE_DEPTH;
 	set->numa_node = NUMA_NO_NODE;
 	KUNIT_ASSERT_EQ(test, blk_mq_alloc_tag_set(set), 0);
 	q = blk_mq_init_queue(set);

@@ -374,7 +374,7 @@ static void rival_start(struct kunit *test, struct rival *rival,
 	cpumask_copy(&rival->allowed, current->cpus_ptr);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	wake_up_process(rival->task);
-	msleep(1);
+	usleep_range(1000, 2000);
 }
 
 static void rival_stop(struct rival *rival)
@@ -758,6 +758,7 @@ static struct kunit_suite blk_time_suite = {
 	.name = "blk-time",
 	.test_cases = blk_time_cases,
 };
+
 kunit_test_suite(blk_time_suite);
 
 MODULE_LICENSE("GPL");

@@ -160,8 +160,9 @@ record()
 	local sched
 
 	{
-		echo "# SPDX-License-Identifier: GPL-2.0"
-		echo "# Recorded on Linux $(uname -r), CONFIG_HZ=${HZ:-unknown}, by ${0##*/} --record"
+		printf '# %s-Identifier: GPL-2.0\n' SPDX-License
+		echo "# Recorded on Linux $(uname -r), CONFIG_HZ=${HZ:-unknown}," \
+			"by ${0##*/} --record"
 		echo "# scheduler tunable default written result shown others-changed"
 		for sched in "${SCHEDS[@]}"; do
 			walk_sched "$sched"

@@ -16,8 +16,15 @@ DEBUG_STATS=/sys/module/blk_cgroup/parameters/blkcg_debug_stats
 
 # How long a program may take to issue its first I/O on a slow machine.
 FIO_START_S=30
+# A reading of io.stat that took longer than this is not of one point in time.
+READ_MAX_US=20000
 # fio ends by itself after this time should it ever be left behind.
 FIO_MAX_S=300
+
+# A machine that stalls in a window blurs what is measured in it: so often may it
+# be repeated. That does not make a kernel right that is wrong each time.
+# shellcheck disable=SC2034	# for the tests
+TRIES=3
 
 NEEDS=()
 DEVS=()
@@ -30,7 +37,11 @@ IO_ENABLED=
 DEBUG_STATS_OLD=
 DELTA=()
 SPAN_US=()
+STALL_US=0
 TMP=$(mktemp -d)
+# A pipe that nothing ever comes from.
+mkfifo "$TMP/never"
+exec {NEVER}<> "$TMP/never"
 # A test's own command to run at the end.
 CLEANUP=
 
@@ -248,9 +259,9 @@ fio_show_output()
 
 	for out in "$TMP"/*.out; do
 		[ -e "$out" ] || continue
-		while read -r line; do
+		tail -n 5 "$out" | while read -r line; do
 			ktap_print_msg "${out##*/}: $line"
-		done < <(tail -n 5 "$out")
+		done
 	done
 }
 
@@ -269,9 +280,35 @@ fio_kill()
 
 # --- Measuring
 
+# pause SECONDS: STALL_US is by how much the machine was late in it, at worst.
+pause()
+{
+	local now late end=$((${EPOCHREALTIME/./} + $1 * 1000000))
+
+	STALL_US=0
+	while now=${EPOCHREALTIME/./}; [ "$now" -lt "$end" ]; do
+		read -rt 0.05 -u "$NEVER" || true
+		late=$((${EPOCHREALTIME/./} - now - 50000))
+		[ "$late" -le "$STALL_US" ] || STALL_US=$late
+	done
+}
+
+# io_stat_at GROUP DEVICE KEY: REPLY as by io_stat, and AT_US, when that was. It
+# is read again if something came between the two.
+io_stat_at()
+{
+	local n
+
+	for ((n = 0; n < 20; n++)); do
+		AT_US=${EPOCHREALTIME/./}
+		io_stat "$@"
+		[ $((${EPOCHREALTIME/./} - AT_US)) -gt "$READ_MAX_US" ] || break
+	done
+}
+
 # window SECONDS DEVICE {GROUP KEY}...: DELTA[i] is by how much each KEY grew,
 # SPAN_US[i] in which time. Each has a time of its own, as reading them one after
-# the other may take long on a slow machine.
+# the other may take long on a slow machine. STALL_US as by pause().
 window()
 {
 	local seconds=$1 dev=$2 i pairs
@@ -281,15 +318,15 @@ window()
 	DELTA=()
 	SPAN_US=()
 	for ((i = 0; i < ${#pairs[@]}; i += 2)); do
-		SPAN_US+=("-${EPOCHREALTIME/./}")
-		io_stat "${pairs[i]}" "$dev" "${pairs[i + 1]}"
+		io_stat_at "${pairs[i]}" "$dev" "${pairs[i + 1]}"
 		DELTA+=("-$REPLY")
+		SPAN_US+=("-$AT_US")
 	done
-	sleep "$seconds"
+	pause "$seconds"
 	for ((i = 0; i < ${#pairs[@]}; i += 2)); do
-		((SPAN_US[i / 2] += ${EPOCHREALTIME/./}))
-		io_stat "${pairs[i]}" "$dev" "${pairs[i + 1]}"
+		io_stat_at "${pairs[i]}" "$dev" "${pairs[i + 1]}"
 		DELTA[i / 2]=$((DELTA[i / 2] + REPLY))
+		SPAN_US[i / 2]=$((SPAN_US[i / 2] + AT_US))
 	done
 }
 

@@ -14,27 +14,34 @@ cd "$(dirname "$0")"
 
 DEV=blkt_max
 TOLERANCE=5	# percent
-WINDOW_S=8
+WINDOW_S=10
 SETTLE_S=2
 
 # Low enough for a slow machine to exceed when nothing holds it back. Limits are
-# granted in slices of 20 or 100 ms, each rounded down: 50 a second is a whole
-# number in either.
+# granted in slices of time, rounded down: 50 a second is a whole number in each.
 BPS=$((256 * 1024))
 IOPS=50
+
+# A group whose turn comes later than the end of a slice loses what it had left in
+# it, so the slices must be longer than a stall of the machine. Without
+# CONFIG_BLK_DEV_THROTTLING_LOW a slice is 100 ms.
+SLICE_MS=200
 
 LIMITS=(rbps wbps riops wiops)
 declare -A VALUE=([rbps]=$BPS [wbps]=$BPS [riops]=$IOPS [wiops]=$IOPS)
 declare -A KEY=([rbps]=rbytes [wbps]=wbytes [riops]=rios [wiops]=wios)
+declare -A HELD=() EXCEEDED=()
+JUDGED=
 declare -A RW=([rbps]=randread [wbps]=randwrite [riops]=randread [wiops]=randwrite)
 
 setup()
 {
-	local limit devno
+	local limit devno slice=/sys/block/$DEV/queue/throttle_sample_time
 
 	nullb_create "$DEV" size=1024 queue_mode=2 irqmode=2 submit_queues=1 \
 		completion_nsec=100000 hw_queue_depth=64
 	set_sched "$DEV" none
+	[ ! -e "$slice" ] || echo "$SLICE_MS" > "$slice"
 	read -r devno < "/sys/block/$DEV/dev"
 	for limit in "${LIMITS[@]}"; do
 		cg_make "$limit"
@@ -46,17 +53,6 @@ setup()
 		fio_wait_io "$CGROOT/$limit" "$DEV" "${KEY[$limit]}"
 	done
 	sleep "$SETTLE_S"
-}
-
-# check_limit LIMIT AMOUNT TIME
-check_limit()
-{
-	local ideal=$((${VALUE[$1]} * $3 / 1000000)) bad=0
-
-	ktap_print_msg "$1=${VALUE[$1]}: $2 in $(($3 / 1000)) ms," \
-		"$(percent_of "$2" "$ideal") % of the limit"
-	within "$2" "$ideal" "$TOLERANCE" || bad=1
-	report "$bad" "$1 holds within $TOLERANCE %"
 }
 
 # With the limits lifted each must do more, or they held nothing back.
@@ -80,17 +76,48 @@ check_unlimited()
 	report "$bad" "without limits each does more than 1.5 times as much"
 }
 
+# Enters what limits kept to in HELD or EXCEEDED, JUDGED if there was no stall that
+# explains a limit kept too strictly. Fails while a limit has not held.
 check_limits()
 {
-	local limit i=0 args=()
+	local limit i=0 ideal args=()
 
 	for limit in "${LIMITS[@]}"; do
 		args+=("$CGROOT/$limit" "${KEY[$limit]}")
 	done
 	window "$WINDOW_S" "$DEV" "${args[@]}"
+	ktap_print_msg "the machine was late by $((STALL_US / 1000)) ms at worst"
+	[ "$STALL_US" -ge $((SLICE_MS * 1000 / 2)) ] || JUDGED=1
 	for limit in "${LIMITS[@]}"; do
-		check_limit "$limit" "${DELTA[i]}" "${SPAN_US[i]}"
+		ideal=$((${VALUE[$limit]} * SPAN_US[i] / 1000000))
+		ktap_print_msg "$limit=${VALUE[$limit]}: ${DELTA[i]} in" \
+			"$((SPAN_US[i] / 1000)) ms," \
+			"$(percent_of "${DELTA[i]}" "$ideal") % of the limit"
+		if within "${DELTA[i]}" "$ideal" "$TOLERANCE"; then
+			HELD[$limit]=1
+		elif [ "${DELTA[i]}" -gt "$ideal" ]; then
+			EXCEEDED[$limit]=1
+		fi
 		i=$((i + 1))
+	done
+	[ "${#HELD[@]}" -eq "${#LIMITS[@]}" ]
+}
+
+report_limits()
+{
+	local limit name
+
+	for limit in "${LIMITS[@]}"; do
+		name="$limit holds within $TOLERANCE %"
+		if [ -n "${EXCEEDED[$limit]-}" ]; then
+			ktap_test_fail "$name"
+		elif [ -n "${HELD[$limit]-}" ]; then
+			ktap_test_pass "$name"
+		elif [ -n "$JUDGED" ]; then
+			ktap_test_fail "$name"
+		else
+			ktap_test_skip "$name" "the machine stalls"
+		fi
 	done
 }
 
@@ -104,7 +131,10 @@ need_done
 
 ktap_set_plan 6
 setup
-check_limits
+for ((n = 0; n < TRIES; n++)); do
+	! check_limits || break
+done
+report_limits
 bad=0
 fio_running || bad=1
 report "$bad" "all loads ran through"

@@ -44,6 +44,7 @@ completion	^blk_throtl_bio_endio
 completion	^bfq_finish_requeue_request
 completion	^bfq_completed_request
 completion	^bfqg_stats_update_completion
+completion	^bfqg_stats_set_start_idle_time
 other	^blk_bench_
 other	_timer_fn$
 other	^(__)?hrtimer_

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # much is for those who source this file
 # Sourced by um-run and vm-run: their options, the job they hand to the guest
 # (see guest/init), and what came of it.
 #
@@ -18,7 +18,7 @@
 refuse() { say "${0##*/}: $*"; exit 2; }
 
 # All options of both; each of the two refuses what it cannot do.
-TIMEOUT=600 DISK='' APPEND='' LOG='' CPUS=2 SHARE='' STDIN='' TTY=''
+TIMEOUT=600 DISK='' APPEND='' LOG='' CPUS=2 SHARE='' STDIN='' TTY='' ICOUNT=''
 
 parse_options()
 {
@@ -27,6 +27,7 @@ parse_options()
 		-h | --help) usage; exit ;;
 		--stdin) STDIN=1; shift; continue ;;
 		--tty) TTY=1; shift; continue ;;
+		--icount) ICOUNT=1; shift; continue ;;
 		esac
 		[ $# -ge 2 ] || refuse "option '$1' is unknown or lacks its value (see --help)"
 		case $1 in
@@ -79,7 +80,6 @@ prepare()
 	mkfifo "$RUN/output"
 	cat "$RUN/output" &
 	COPIER=$!
-	# shellcheck disable=SC2034 # for those who source this file
 	CMDLINE="job=$RUN/job panic=-1 oops=panic $APPEND"
 }
 
@@ -94,6 +94,8 @@ end_run()
 # Without a terminal of its own it does not get ours either.
 guest()
 {
+	local begin=$SECONDS
+
 	RC=0
 	if [ -n "$TTY" ]; then
 		"$@" || RC=$?
@@ -106,14 +108,17 @@ guest()
 	fi
 	[ -n "$TTY" ] || wait "$GUEST" || RC=$?
 	GUEST=
+	TOOK=$((SECONDS - begin))
 }
 
 why_lost()
 {
-	if [ "$RC" -eq 124 ] || [ "$RC" -eq 137 ]; then
+	if [ "$RC" -eq 124 ] || ((TOOK >= TIMEOUT)); then
 		echo "no end after $TIMEOUT s"
 	elif grep -aq 'Kernel panic' "$LOG"; then
 		echo "kernel panic"
+	elif [ "$RC" -gt 128 ]; then
+		echo "killed by signal $((RC - 128)) from outside"
 	elif ! grep -q '^started' "$RUN/status"; then
 		echo "the kernel did not get as far as the script"
 	else

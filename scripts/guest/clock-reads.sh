@@ -3,12 +3,8 @@
 #
 # Runs in a guest: who reads the clock while blk-bench runs?  ftrace records
 # each call of ktime_get() with its caller (ktime_get_ns() is an inline around
-# it), and each call of submit_bio(), which is one I/O.  Prints per configuration
-#
-#	run CONFIG IOSTATS BATCH
-#	ios N
-#	reads N CALLER		(one line for each caller)
-#	end
+# it), and each call of submit_bio(), which is one I/O.  Leaves them in the order
+# they came in, a line "FUNCTION CALLER" each, in $SHARE/CONFIG:IOSTATS.
 
 set -euo pipefail
 . "$(dirname "$0")/configs.sh"
@@ -37,16 +33,10 @@ stop_tracing()
 	fi
 }
 
-# Lines of the trace end in "ktime_get <-CALLER".
-count()
+# Lines of the trace end in "FUNCTION <-CALLER".
+save_trace()
 {
-	awk '$(NF - 1) == "submit_bio" && $NF ~ /^<-/ { ios++ }
-	     $(NF - 1) == "ktime_get" && $NF ~ /^<-/ { reads[substr($NF, 3)]++ }
-	     END {
-		print "ios", ios + 0
-		for (caller in reads)
-			print "reads", reads[caller], caller
-	     }' "$TRACING/trace"
+	awk '$NF ~ /^<-/ { print $(NF - 1), substr($NF, 3) }' "$TRACING/trace" > "$1"
 }
 
 batch=$1 ms=$2
@@ -56,9 +46,7 @@ for run; do
 	start_tracing
 	blk_bench "$batch" "$ms"
 	stop_tracing
-	echo "run ${run%:*} ${run#*:} $batch"
-	count
-	echo end
+	save_trace "$SHARE/$run"
 	echo nop > "$TRACING/current_tracer"
 	unconfigure
 done

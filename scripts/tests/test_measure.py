@@ -23,14 +23,17 @@ fio_regress = load("fio-regress")
 
 class ClockReads(unittest.TestCase):
     SIDES = clock_reads.load_sides()
-    OUTPUT = """run bfq 1 32
-ios 640
-reads 20 bfq_dispatch_request
-reads 640 __blk_mq_end_request
-reads 21 blk_bench_lap
-reads 3 tick_sched_timer
-end
-"""
+    TRACE = """submit_bio blk_bench_lap
+ktime_get bfq_insert_requests
+ktime_get tick_sched_timer
+ktime_get __blk_mq_end_request
+ktime_get blk_mq_start_request
+ktime_get blk_mq_start_request
+submit_bio blk_bench_lap
+ktime_get __blk_mq_end_request
+ktime_get blk_bench_lap
+ktime_get tick_sched_timer
+""".splitlines()
 
     def test_sides(self):
         for caller, side in (("blk_mq_start_request", "issue"),
@@ -42,16 +45,17 @@ end
                              ("tick_sched_timer", "other")):
             self.assertEqual(clock_reads.side_of(caller, self.SIDES), side, caller)
 
-    def test_parse(self):
-        row, = clock_reads.parse(self.OUTPUT, "base", self.SIDES)
-        self.assertEqual((row["ios"], row["issue"], row["completion"], row["other"]),
-                         (640, 20, 640, 24))
-        self.assertEqual((row["tree"], row["config"], row["iostats"], row["batch"]),
-                         ("base", "bfq", 1, 32))
+    def test_count(self):
+        total = clock_reads.count(self.TRACE, self.SIDES)
+        self.assertEqual(total["ios"], 2)
+        self.assertEqual((total["issue"], total["completion"], total["other"]), (3, 2, 3))
+        self.assertEqual(total["callers"]["blk_mq_start_request"], 2)
 
-    def test_cut_off_run_does_not_count(self):
-        text = self.OUTPUT + "run all 1 32\nios 12\n"
-        self.assertEqual(len(clock_reads.parse(text, "base", self.SIDES)), 1)
+    def test_only_the_first_read_behind_a_tick_is_the_ticks(self):
+        self.assertEqual(clock_reads.count(self.TRACE, self.SIDES)["after_tick"], 1)
+
+    def test_empty_trace(self):
+        self.assertEqual(clock_reads.count([], self.SIDES)["ios"], 0)
 
 
 def fio_report(error=0, reads=0, writes=0):

@@ -25,7 +25,8 @@ def rows():
                             (4000000, 4900000), (3000000, 3600000), (4000000, 4800000)])
     raw += bench("none", 0, [(4000000, 4100000), (4000000, 3900000)])
     reads = [{"tree": tree, "config": "none", "iostats": 1, "batch": 32, "ios": 1000,
-              "issue": issue, "completion": 1000, "other": 9}
+              "issue": issue, "completion": 1000, "other": 9,
+              "after_tick": 10}
              for tree, issue in (("base", 2000), ("patched", 63))]
     fio = [{"tree": "patched", "config": "none", "device": "raid1", "engine": "io_uring",
             "operation": "randwrite", "iops": 12345.6}]

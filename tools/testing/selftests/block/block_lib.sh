@@ -259,7 +259,7 @@ fio_show_output()
 
 	for out in "$TMP"/*.out; do
 		[ -e "$out" ] || continue
-		tail -n 5 "$out" | while read -r line; do
+		grep -E '^fio:|err=' "$out" | tail -n 5 | while read -r line; do
 			ktap_print_msg "${out##*/}: $line"
 		done
 	done

@@ -53,6 +53,7 @@ wait_for_io()
 
 	for ((n = 0; n < FIO_START_S * 10; n++)); do
 		[ "$(ios_done)" -lt "$want" ] || return 0
+		fio_running || return 1
 		sleep 0.1
 	done
 	ktap_print_msg "no I/O for $FIO_START_S s"
@@ -91,7 +92,7 @@ check_fio()
 {
 	local pid=${FIO_PIDS[0]} n bad=0 status=0
 
-	kill -INT "$pid"
+	kill -INT "$pid" 2> /dev/null || true
 	for ((n = 0; n < END_S * 10; n++)); do
 		kill -0 "$pid" 2> /dev/null || break
 		sleep 0.1
@@ -152,6 +153,7 @@ check_each_sched()
 		if ! wait_for_io 50; then
 			ktap_print_msg "no I/O under $sched"
 			bad=1
+			break
 		fi
 	done
 	report "$bad" "I/O goes on under ${SCHEDS[*]}"
@@ -181,6 +183,7 @@ switch_loop || bad=1
 report "$bad" "$SWITCHES scheduler switches under load"
 bad=0
 wait "$hotplug" || bad=1
+fio_running || bad=1
 report "$bad" "$HOTPLUGS times CPU 1 off and on under load"
 check_each_sched
 check_fio

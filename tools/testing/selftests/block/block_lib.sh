@@ -259,9 +259,10 @@ fio_show_output()
 
 	for out in "$TMP"/*.out; do
 		[ -e "$out" ] || continue
-		grep -E '^fio:|err=' "$out" | tail -n 5 | while read -r line; do
-			ktap_print_msg "${out##*/}: $line"
-		done
+		{ grep -E '^fio:|err=' "$out" || true; } | tail -n 5 |
+			while read -r line; do
+				ktap_print_msg "${out##*/}: $line"
+			done
 	done
 }
 

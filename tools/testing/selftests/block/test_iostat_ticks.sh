@@ -19,14 +19,17 @@ DEV=blkt_ticks
 TOLERANCE=10	# percent
 RUN_S=4
 DELAY_NS=200000
-# In flight, by all jobs of fio together.
+# In flight at most, by all jobs of fio together.
 DEPTH=128
+# No job waits for a request: that time only fio sees. BFQ has a job wait that has
+# more of them than its share of all, whether or not there are free ones.
+NR_REQUESTS=2048
 # Fewer than this is no measurement.
 MIN_READS=200
 
-# Without a plug, and with plugs of eight.
+# Without a plug, and with plugs of eight. More threads would wait for a CPU.
 declare -A ENGINE=(
-	[psync]="--ioengine=psync --numjobs=$DEPTH"
+	[psync]="--ioengine=psync --numjobs=$((DEPTH / 2))"
 	[libaio]="--ioengine=libaio --numjobs=$((DEPTH / 8))"
 	[io_uring]="--ioengine=io_uring --numjobs=$((DEPTH / 8))"
 )
@@ -62,7 +65,7 @@ check()
 	local fio_us stat_us reads ticks bad=1
 
 	set_sched "$DEV" "$1"
-	echo "$((2 * DEPTH))" > "/sys/block/$DEV/queue/nr_requests"
+	echo "$NR_REQUESTS" > "/sys/block/$DEV/queue/nr_requests"
 	read_stat
 	reads=$READS ticks=$TICKS
 	fio_us=$(run_fio "$2") || fio_us=

@@ -32,16 +32,23 @@ def grouped(raw, *fields):
     return groups
 
 
+def pair_ratio(items):
+    """Of a pair of kernels: only measurements of one round are neighbours."""
+    rounds = [{item["tree"]: item["iops"] for item in turn}
+              for turn in grouped(items, "round").values()]
+    return median([r["patched"] / r["base"] for r in rounds])
+
+
 def bench_row(config, iostats, batch, items):
     """One configuration: ratios are taken within each pair only."""
-    pairs = grouped(items, "pair").values()
-    iops = [{item["tree"]: item["iops"] for item in pair} for pair in pairs]
-    ratios = [p["patched"] / p["base"] for p in iops]
+    ratios = [pair_ratio(pair) for pair in grouped(items, "pair").values()]
+    iops = {tree: [item["iops"] for item in found]
+            for (tree,), found in grouped(items, "tree").items()}
     interval = median_interval(ratios)
     return EMPTY_ROW | {
         "bench": "blk-bench", "config": config, "iostats": iostats, "batch": batch,
-        "base_iops": round(median([p["base"] for p in iops])),
-        "patched_iops": round(median([p["patched"] for p in iops])),
+        "base_iops": round(median(iops["base"])),
+        "patched_iops": round(median(iops["patched"])),
         "ratio": round(median(ratios), 4),
         "ratio_min": round(min(ratios), 4), "ratio_max": round(max(ratios), 4),
         "ratio_interval": [round(x, 4) for x in interval] if interval else None,
@@ -153,8 +160,8 @@ def bench_text(rows):
               "-".join(fixed(x) for x in r["ratio_interval"] or []) or None,
               r["verdict"]] for r in rows]
     return ["", "Speed: blk-bench in the user-mode kernel, random reads of one page, null_blk.",
-            f"M IOPS, medians of {rows[0]['pairs']} pairs of short runs; 95 %: interval of the median ratio.",
-            ""] + table(["config", "iostats", "batch", "base", "patched", "ratio", "min",
+            f"M IOPS and ratio are medians, the ratio one of {rows[0]['pairs']} pairs of kernels, and in a pair of",
+            "alternating rounds; 95 %: interval of the median ratio.", ""] + table(["config", "iostats", "batch", "base", "patched", "ratio", "min",
                          "max", "95 %", "verdict"], lines)
 
 

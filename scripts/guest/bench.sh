@@ -1,15 +1,33 @@
 #!/bin/bash
-# Runs in a guest, for scripts/bench: measures one configuration for each line
-# "CONFIG IOSTATS BATCH MS" that comes in, and answers with a line "iops N".
+# Runs in a guest, for scripts/bench: does what the lines that come in ask for,
+# and answers each of them with a line.
+#
+#	configure NAME IOSTATS	configured
+#	measure BATCH MS	iops N
+#	unconfigure		unconfigured
 
 set -euo pipefail
 . "$(dirname "$0")/configs.sh"
 . "$(dirname "$0")/blk-bench.sh"
 
 echo ready
-while read -r config iostats batch ms; do
-	configure "$config" "$iostats"
-	blk_bench "$batch" "$ms"
-	unconfigure
-	echo "iops $IOPS"
+while read -r what first second; do
+	case $what in
+	configure)
+		configure "$first" "$second"
+		echo configured
+		;;
+	measure)
+		blk_bench "$first" "$second"
+		echo "iops $IOPS"
+		;;
+	unconfigure)
+		unconfigure
+		echo unconfigured
+		;;
+	*)
+		echo "unknown: $what"
+		exit 1
+		;;
+	esac
 done

@@ -15,7 +15,7 @@ FIELDS = {"bench", "config", "iostats", "batch", "base_iops", "patched_iops", "r
 
 
 def bench(config, iostats, figures):
-    return [{"pair": i, "tree": tree, "config": config, "iostats": iostats, "batch": 32,
+    return [{"pair": i, "round": 1, "tree": tree, "config": config, "iostats": iostats, "batch": 32,
              "iops": iops}
             for i, pair in enumerate(figures) for tree, iops in zip(("base", "patched"), pair)]
 
@@ -44,6 +44,13 @@ class Rows(unittest.TestCase):
         self.assertEqual((row["ratio_min"], row["ratio_max"]), (1.2, 1.3))
         self.assertEqual(row["ratio_interval"], [1.2, 1.3])
         self.assertEqual(row["verdict"], "faster")
+
+    def test_ratio_of_a_pair_is_the_median_of_its_rounds(self):
+        figures = [(400, 480), (200, 240), (400, 200), (200, 250), (400, 488)]
+        items = bench("none", 1, figures)
+        for turn, item in enumerate(items):
+            item.update(pair=0, round=turn // 2)
+        self.assertEqual(report.pair_ratio(items), 1.2)
 
     def test_two_pairs_cannot_tell(self):
         row = rows()[1]

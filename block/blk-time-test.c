@@ -23,6 +23,8 @@
 #include <linux/slab.h>
 #include <uapi/linux/sched/types.h>
 
+#include "blk.h"
+
 enum {
 	/* a case that takes microseconds fits into a tick sooner than that */
 	MAX_TRIES	= 500,
@@ -149,6 +151,34 @@ static void finish_ends_stamp(struct kunit *test)
 	}
 	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
 	KUNIT_EXPECT_GT(test, b, a);
+}
+
+/* Whatever the stack holds where the plug comes to lie. */
+static void start_begins_without_stamp(struct kunit *test)
+{
+	struct blk_plug plug;
+	u64 before = 0, a = 0;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		preempt_disable();
+		tick = jiffies;
+		plug.has_time = true;
+		plug.time_epoch = blk_time_epoch();
+		plug.time_ns = 1;
+		before = ktime_get_ns();
+		blk_start_plug(&plug);
+		a = blk_time_get_ns();
+		blk_finish_plug(&plug);
+		tick -= jiffies;
+		preempt_enable();
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GE(test, a, before);
 }
 
 struct flush_cb {
@@ -325,6 +355,36 @@ static void sleep_ends_stamp(struct kunit *test)
 	if (try == MAX_TRIES)
 		kunit_skip(test, "no sleep fits into a tick here");
 	KUNIT_EXPECT_GT(test, b, a);
+}
+
+/* The flush on the way to sleep takes a stamp of its own. */
+static void sleep_ends_stamp_of_its_flush(struct kunit *test)
+{
+	u64 a = 0, during = 0, after = 0;
+	struct blk_plug plug;
+	bool armed = false;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		armed = arm_flush(&during);
+		tick = jiffies;
+		a = blk_time_get_ns();
+		during = a;
+		sleep_plain();
+		after = time_after_spin(during);
+		tick -= jiffies;
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_TRUE(test, armed);
+	if (try == MAX_TRIES)
+		kunit_skip(test, "no sleep fits into a tick here");
+	KUNIT_EXPECT_GT(test, during, a);
+	KUNIT_EXPECT_GT(test, after, during);
 }
 
 /*
@@ -622,9 +682,19 @@ static void fork_inherits_nothing(struct kunit *test)
 	KUNIT_EXPECT_GT(test, report.seen, a);
 }
 
+/* A queue without a disk, whose requests complete where they are issued. */
+struct test_queue {
+	struct blk_mq_tag_set set;
+	struct request_queue *q;
+	u64 issued;		/* issue time of the last one */
+};
+
 static blk_status_t test_queue_rq(struct blk_mq_hw_ctx *hctx,
 				  const struct blk_mq_queue_data *bd)
 {
+	struct test_queue *tq = hctx->queue->queuedata;
+
+	tq->issued = blk_time_get_ns();
 	blk_mq_start_request(bd->rq);
 	blk_mq_end_request(bd->rq, BLK_STS_OK);
 	return BLK_STS_OK;
@@ -633,6 +703,85 @@ static blk_status_t test_queue_rq(struct blk_mq_hw_ctx *hctx,
 static const struct blk_mq_ops test_mq_ops = {
 	.queue_rq	= test_queue_rq,
 };
+
+static struct test_queue *test_queue_create(struct kunit *test)
+{
+	struct test_queue *tq = kunit_kzalloc(test, sizeof(*tq), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, tq);
+	tq->set.ops = &test_mq_ops;
+	tq->set.nr_hw_queues = 1;
+	tq->set.queue_depth = QUEUE_DEPTH;
+	tq->set.numa_node = NUMA_NO_NODE;
+	KUNIT_ASSERT_EQ(test, blk_mq_alloc_tag_set(&tq->set), 0);
+	tq->q = blk_mq_init_queue_data(&tq->set, tq);
+	if (IS_ERR(tq->q))
+		blk_mq_free_tag_set(&tq->set);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(tq->q));
+	return tq;
+}
+
+static void test_queue_destroy(struct test_queue *tq)
+{
+	blk_mq_destroy_queue(tq->q);
+	blk_put_queue(tq->q);
+	blk_mq_free_tag_set(&tq->set);
+}
+
+/* Plug @nr requests; return how many of them could be had. */
+static unsigned int plug_requests(struct request_queue *q, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		struct request *rq;
+
+		rq = blk_mq_alloc_request(q, REQ_OP_DRV_IN, BLK_MQ_REQ_NOWAIT);
+		if (IS_ERR(rq))
+			break;
+		blk_execute_rq_nowait(rq, false);
+	}
+	return i;
+}
+
+/* One request more than a plug holds has the list flushed, and nothing else. */
+static void full_plug_ends_stamp(struct kunit *test)
+{
+	struct test_queue *tq = test_queue_create(test);
+	unsigned int plugged = 0;
+	struct blk_plug plug;
+	bool early = false;
+	u64 a = 0, b = 0;
+	int try;
+
+	/* accounting needs a disk */
+	blk_queue_flag_clear(QUEUE_FLAG_IO_STAT, tq->q);
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		tq->issued = 0;
+		a = blk_time_get_ns();
+		plugged = plug_requests(tq->q, BLK_MAX_REQUEST_COUNT);
+		early = tq->issued;
+		while (ktime_get_ns() == a)
+			cpu_relax();
+		plugged += plug_requests(tq->q, 1);
+		b = tq->issued;
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	test_queue_destroy(tq);
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_ASSERT_EQ(test, plugged, BLK_MAX_REQUEST_COUNT + 1);
+	KUNIT_EXPECT_FALSE(test, early);
+	KUNIT_EXPECT_GT(test, b, a);
+}
 
 /* By the clock: delays are not calibrated on every machine. */
 static void spin_long(void)
@@ -663,27 +812,18 @@ static void cached_request_dates(struct request_queue *q, struct request *rq[2],
 
 static void cached_request_is_dated_when_used(struct kunit *test)
 {
-	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct test_queue *tq = test_queue_create(test);
 	struct request *rq[2];
-	struct request_queue *q;
 	bool cached;
 	u64 between;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, set);
-	set->ops = &test_mq_ops;
-	set->nr_hw_queues = 1;
-	set->queue_depth = QUEUE_DEPTH;
-	set->numa_node = NUMA_NO_NODE;
-	KUNIT_ASSERT_EQ(test, blk_mq_alloc_tag_set(set), 0);
-	q = blk_mq_init_queue(set);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(q));
-	blk_queue_flag_set(QUEUE_FLAG_IO_STAT, q);
+	blk_queue_flag_set(QUEUE_FLAG_IO_STAT, tq->q);
 #ifdef CONFIG_BLK_RQ_ALLOC_TIME
-	blk_queue_flag_set(QUEUE_FLAG_RQ_ALLOC_TIME, q);
+	blk_queue_flag_set(QUEUE_FLAG_RQ_ALLOC_TIME, tq->q);
 #endif
 
-	cached_request_dates(q, rq, &cached, &between);
+	cached_request_dates(tq->q, rq, &cached, &between);
 	KUNIT_EXPECT_TRUE(test, cached);
 	KUNIT_EXPECT_LT(test, rq[0]->start_time_ns, between);
 	KUNIT_EXPECT_GE(test, rq[1]->start_time_ns, between);
@@ -695,9 +835,7 @@ static void cached_request_is_dated_when_used(struct kunit *test)
 
 	for (i = 0; i < 2; i++)
 		blk_mq_free_request(rq[i]);
-	blk_mq_destroy_queue(q);
-	blk_put_queue(q);
-	blk_mq_free_tag_set(set);
+	test_queue_destroy(tq);
 }
 
 static const struct elapsed_case {
@@ -744,10 +882,13 @@ static struct kunit_case blk_time_cases[] = {
 	KUNIT_CASE(never_ahead_of_clock),
 	KUNIT_CASE(tick_ends_stamp),
 	KUNIT_CASE(finish_ends_stamp),
+	KUNIT_CASE(start_begins_without_stamp),
 	KUNIT_CASE(flush_start_ends_stamp),
+	KUNIT_CASE(full_plug_ends_stamp),
 	KUNIT_CASE(nested_plug_is_transparent),
 	KUNIT_CASE(zero_is_a_time),
 	KUNIT_CASE_PARAM(sleep_ends_stamp, sleep_case_gen_params),
+	KUNIT_CASE(sleep_ends_stamp_of_its_flush),
 	KUNIT_CASE(yield_ends_stamp),
 	KUNIT_CASE_PARAM(preemption_ends_stamp, preempt_case_gen_params),
 	KUNIT_CASE_PARAM(irq_leaves_stamp_alone, irq_case_gen_params),

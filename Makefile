@@ -1,7 +1,7 @@
 # make help: what there is to make
 B := $(or $(BUILD),build)
 
-.PHONY: help run check tree export series shell bisect deb clean
+.PHONY: help run check tree export series shell bisect mutants deb clean
 
 help:
 	@echo 'run     build base and patched kernels, compare them (./run --help)'
@@ -11,17 +11,18 @@ help:
 	@echo 'series  complete patches for git am: out/series'
 	@echo 'shell   a prompt in the patched kernel'
 	@echo 'bisect  build and boot every prefix of the series'
+	@echo 'mutants break a rule each, and see which test fails'
 	@echo 'deb     .deb packages of the patched kernel: make deb CONFIG=file'
 	@echo 'clean   remove objects, logs and results; trees and ccache stay'
 
 run check:
 	./$@
 
-tree export series shell bisect:
+tree export series shell bisect mutants:
 	scripts/$@
 
 deb:
 	scripts/deb $(CONFIG)
 
 clean:
-	rm -rf out $(B)/log $(B)/*/.o-* $(B)/bisect
+	rm -rf out $(B)/log $(B)/*/.o-* $(B)/bisect $(B)/mutants

@@ -33,6 +33,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
@@ -47,7 +48,13 @@ enum {
 	DEV_NAME_MAX	= 256,
 
 	/* Longest line of the result, a long device name included. */
-	RESULT_LINE_MAX	= 192,
+	RESULT_LINE_MAX	= 256,
+
+	/* The part of it that tells of latencies. */
+	SAMPLES_MAX	= 64,
+
+	/* Up to 1 KiB, in steps of the stack's alignment. */
+	STACK_SHIFT_MASK = 0x3f0,
 
 	/* Caches and branch predictors are warm well before this. */
 	WARMUP_MS_MAX	= 100,
@@ -84,19 +91,23 @@ struct blk_bench_number {
  * @dev: path of the block device, or its name in /dev
  * @op: what to submit
  * @allow_write: the user accepts that the device's contents are destroyed
- * @batch: bios in a plug
+ * @plug: submit a batch under a plug
+ * @batch: bios that are waited for together
  * @runs: how often to measure
  * @ms: duration of one run
  * @seed: where the sequence of random positions starts
+ * @sample: measure the latency of one bio in that many, of none if 0
  */
 struct blk_bench_params {
 	char			dev[DEV_NAME_MAX];
 	enum blk_bench_op	op;
 	bool			allow_write;
+	bool			plug;
 	struct blk_bench_number	batch;
 	struct blk_bench_number	runs;
 	struct blk_bench_number	ms;
 	struct blk_bench_number	seed;
+	struct blk_bench_number	sample;
 };
 
 /**
@@ -104,11 +115,13 @@ struct blk_bench_params {
  * @bio: the bio, submitted again in each batch
  * @vec: its only segment, @page
  * @page: its data; own pages, because devices may check what they transfer
+ * @start_ns: when it was submitted, if its latency is measured, or 0
  */
 struct blk_bench_io {
 	struct bio	bio;
 	struct bio_vec	vec;
 	struct page	*page;
+	u64		start_ns;
 };
 
 /**
@@ -124,6 +137,9 @@ struct blk_bench_io {
  * @pending: bios of the batch that did not, plus one for @task
  * @done: all bios of the batch have completed
  * @status: how the last bio to fail failed
+ * @to_sample: bios until the next one whose latency is measured
+ * @nr_sampled: latencies measured in this run
+ * @lat_ns: their sum
  */
 struct blk_bench {
 	struct blk_bench_params	par;
@@ -137,15 +153,20 @@ struct blk_bench {
 	atomic_t		pending;
 	struct completion	done;
 	blk_status_t		status;
+	unsigned int		to_sample;
+	atomic_t		nr_sampled;
+	atomic64_t		lat_ns;
 };
 
 /* Protected by kernel_param_lock(). */
 static struct blk_bench_params blk_bench_par = {
 	.op	= BLK_BENCH_READ,
+	.plug	= true,
 	.batch	= { .val = 32,	.min = 1, .max = 1024 },
 	.runs	= { .val = 5,	.min = 1, .max = 1000 },
 	.ms	= { .val = 500,	.min = 1, .max = 600000 },
 	.seed	= { .val = 1,	.min = 1, .max = UINT_MAX },
+	.sample	= { .val = 0,	.min = 0, .max = 1000000 },
 };
 
 /* Two benchmarks at a time would disturb each other. */
@@ -242,14 +263,18 @@ module_param_cb(op, &op_ops, &blk_bench_par.op, 0644);
 MODULE_PARM_DESC(op, "What to submit: read (default) or write");
 module_param_named(allow_write, blk_bench_par.allow_write, bool, 0644);
 MODULE_PARM_DESC(allow_write, "Let op=write destroy the device's contents (default N)");
+module_param_named(plug, blk_bench_par.plug, bool, 0644);
+MODULE_PARM_DESC(plug, "Submit each batch under a plug (default Y)");
 module_param_cb(batch, &number_ops, &blk_bench_par.batch, 0644);
-MODULE_PARM_DESC(batch, "Bios in a plug (default 32)");
+MODULE_PARM_DESC(batch, "Bios that are waited for together (default 32)");
 module_param_cb(runs, &number_ops, &blk_bench_par.runs, 0644);
 MODULE_PARM_DESC(runs, "Number of runs (default 5)");
 module_param_cb(ms, &number_ops, &blk_bench_par.ms, 0644);
 MODULE_PARM_DESC(ms, "Duration of one run in milliseconds (default 500)");
 module_param_cb(seed, &number_ops, &blk_bench_par.seed, 0644);
 MODULE_PARM_DESC(seed, "Seed of the random positions (default 1)");
+module_param_cb(sample, &number_ops, &blk_bench_par.sample, 0644);
+MODULE_PARM_DESC(sample, "Measure the latency of one bio in that many (default 0: none)");
 
 /*
  * A bio that completes inside of submit_bio() or the flush of the plug costs no
@@ -257,10 +282,15 @@ MODULE_PARM_DESC(seed, "Seed of the random positions (default 1)");
  */
 static void blk_bench_end_io(struct bio *bio)
 {
+	struct blk_bench_io *io = container_of(bio, struct blk_bench_io, bio);
 	struct blk_bench *bb = bio->bi_private;
 
 	if (unlikely(bio->bi_status))
 		WRITE_ONCE(bb->status, bio->bi_status);
+	if (unlikely(io->start_ns)) {
+		atomic64_add(ktime_get_ns() - io->start_ns, &bb->lat_ns);
+		atomic_inc(&bb->nr_sampled);
+	}
 
 	if (in_task() && current == bb->task)
 		bb->nr_inline++;
@@ -268,13 +298,27 @@ static void blk_bench_end_io(struct bio *bio)
 		complete(&bb->done);
 }
 
-/* Xorshift: a few cycles, and good enough to defeat merging and caches. */
-static sector_t blk_bench_next_sector(struct blk_bench *bb)
+/*
+ * A number below @limit. Xorshift: a few cycles, and good enough to defeat
+ * merging and caches.
+ */
+static u64 blk_bench_random(struct blk_bench *bb, u64 limit)
 {
 	bb->rnd ^= bb->rnd << 13;
 	bb->rnd ^= bb->rnd >> 7;
 	bb->rnd ^= bb->rnd << 17;
-	return mul_u64_u64_shr(bb->rnd, bb->nr_pages, 64) << PAGE_SECTORS_SHIFT;
+	return mul_u64_u64_shr(bb->rnd, limit, 64);
+}
+
+static sector_t blk_bench_next_sector(struct blk_bench *bb)
+{
+	return blk_bench_random(bb, bb->nr_pages) << PAGE_SECTORS_SHIFT;
+}
+
+/* At random distances, so that each place in the batch has its turn. */
+static void blk_bench_next_sample(struct blk_bench *bb)
+{
+	bb->to_sample = 1 + blk_bench_random(bb, 2 * bb->par.sample.val - 1);
 }
 
 static void blk_bench_submit(struct blk_bench *bb, struct blk_bench_io *io)
@@ -286,6 +330,12 @@ static void blk_bench_submit(struct blk_bench *bb, struct blk_bench_io *io)
 	bio->bi_private = bb;
 	bio->bi_end_io = blk_bench_end_io;
 	__bio_add_page(bio, io->page, PAGE_SIZE, 0);
+	io->start_ns = 0;
+	/* never counts down to 0 where it starts at 0 */
+	if (unlikely(bb->to_sample && !--bb->to_sample)) {
+		blk_bench_next_sample(bb);
+		io->start_ns = ktime_get_ns();
+	}
 	submit_bio(bio);
 }
 
@@ -302,11 +352,15 @@ static int blk_bench_batch(struct blk_bench *bb)
 	 * The number of bios lets blk-mq allocate their requests in one go.
 	 * blk_start_plug_nr_ios() would tell it, but is not for modules.
 	 */
-	blk_start_plug(&plug);
-	plug.nr_ios = min_t(unsigned int, batch, BLK_MAX_REQUEST_COUNT);
+	if (bb->par.plug) {
+		blk_start_plug(&plug);
+		plug.nr_ios = min_t(unsigned int, batch,
+				    BLK_MAX_REQUEST_COUNT);
+	}
 	for (i = 0; i < batch; i++)
 		blk_bench_submit(bb, &bb->ios[i]);
-	blk_finish_plug(&plug);
+	if (bb->par.plug)
+		blk_finish_plug(&plug);
 
 	/* Whoever takes @pending to 0 ends the batch: this, or the last bio. */
 	if (!atomic_sub_and_test(bb->nr_inline + 1, &bb->pending))
@@ -337,6 +391,8 @@ static int blk_bench_lap(struct blk_bench *bb, unsigned int ms, u64 *ios,
 	int ret;
 
 	*ios = 0;
+	atomic_set(&bb->nr_sampled, 0);
+	atomic64_set(&bb->lat_ns, 0);
 	do {
 		ret = blk_bench_batch(bb);
 		if (ret)
@@ -347,16 +403,35 @@ static int blk_bench_lap(struct blk_bench *bb, unsigned int ms, u64 *ios,
 	return 0;
 }
 
+/*
+ * What comes to lie at the same place of a page as what else may be worth a tenth
+ * of the result, and changes with the size of any stack frame. Each run has its
+ * stack elsewhere, so that the runs together are not about that.
+ */
+static noinline int blk_bench_shifted_lap(struct blk_bench *bb, unsigned int ms,
+					  u64 *ios, u64 *ns)
+{
+	u8 *ptr = __builtin_alloca(get_random_u32() & STACK_SHIFT_MASK);
+
+	/* see add_random_kstack_offset() */
+	asm volatile("" :: "r"(ptr) : "memory");
+	return blk_bench_lap(bb, ms, ios, ns);
+}
+
 /* Shows one line of the result, and keeps it. No overflow below 30 M IOPS. */
 static void blk_bench_report(struct blk_bench *bb, unsigned int run, u64 ios,
 			     u64 ns)
 {
-	char line[RESULT_LINE_MAX];
+	int sampled = atomic_read(&bb->nr_sampled);
+	char line[RESULT_LINE_MAX], lat[SAMPLES_MAX] = "";
 
+	if (sampled)
+		snprintf(lat, sizeof(lat), " samples=%d lat_ns=%llu", sampled,
+			 div64_u64(atomic64_read(&bb->lat_ns), sampled));
 	snprintf(line, sizeof(line),
-		 "dev=%pg op=%s batch=%u run=%u/%u ms=%llu ios=%llu iops=%llu",
+		 "dev=%pg op=%s batch=%u run=%u/%u ms=%llu ios=%llu%s iops=%llu",
 		 bb->bdev, blk_bench_ops[bb->par.op].name, bb->par.batch.val,
-		 run, bb->par.runs.val, div64_u64(ns, NSEC_PER_MSEC), ios,
+		 run, bb->par.runs.val, div64_u64(ns, NSEC_PER_MSEC), ios, lat,
 		 div64_u64(ios * NSEC_PER_SEC, ns));
 	pr_info("%s\n", line);
 
@@ -394,7 +469,7 @@ static int blk_bench_measure(struct blk_bench *bb)
 	ret = blk_bench_lap(bb, min_t(unsigned int, par->ms.val, WARMUP_MS_MAX),
 			    &ios, &ns);
 	for (run = 1; !ret && run <= par->runs.val; run++) {
-		ret = blk_bench_lap(bb, par->ms.val, &ios, &ns);
+		ret = blk_bench_shifted_lap(bb, par->ms.val, &ios, &ns);
 		if (!ret)
 			blk_bench_report(bb, run, ios, ns);
 	}
@@ -497,6 +572,8 @@ static int blk_bench_run(void)
 	if (ret)
 		goto out_free;
 	bb->rnd = bb->par.seed.val;
+	if (bb->par.sample.val)
+		blk_bench_next_sample(bb);
 	ret = blk_bench_open(bb);
 	if (ret)
 		goto out_free;

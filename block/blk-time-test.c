@@ -25,6 +25,7 @@
 #include <uapi/linux/sched/types.h>
 
 #include "blk.h"
+#include "blk-mq.h"
 
 enum {
 	/* a case that takes microseconds fits into a tick sooner than that */
@@ -86,6 +87,56 @@ static void no_plug_is_fresh(struct kunit *test)
 	KUNIT_EXPECT_GE(test, a, before);
 	KUNIT_EXPECT_GT(test, b, a);
 	KUNIT_EXPECT_GT(test, (u64)ktime_to_ns(blk_time_get()), before);
+}
+
+struct submission_seen {
+	u64 first;
+	u64 second;	/* for the same bio */
+	u64 plugged;	/* in a plug on the way */
+	u64 after;	/* once that is finished */
+	u64 next;	/* for the next bio */
+};
+
+/* What submit_bio_noacct() does where there is no plug, but for a bio. */
+static void submission_run(struct submission_seen *seen)
+{
+	struct blk_submission sub = { };
+	struct blk_plug plug;
+
+	blk_time_stamp_init(&sub.stamp);
+	current->bio_list = sub.bio_list;
+	seen->first = blk_time_get_ns();
+	seen->second = time_after_spin(seen->first);
+	blk_start_plug(&plug);
+	seen->plugged = blk_time_get_ns();
+	blk_finish_plug(&plug);
+	seen->after = time_after_spin(seen->plugged);
+	blk_time_stamp_init(&sub.stamp);
+	seen->next = blk_time_get_ns();
+	current->bio_list = NULL;
+}
+
+static void submission_shares_stamp(struct kunit *test)
+{
+	struct submission_seen seen = { };
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		preempt_disable();
+		tick = jiffies;
+		submission_run(&seen);
+		tick -= jiffies;
+		preempt_enable();
+		if (!tick)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_EQ(test, seen.second, seen.first);
+	KUNIT_EXPECT_GT(test, seen.plugged, seen.first);
+	KUNIT_EXPECT_EQ(test, seen.after, seen.first);
+	KUNIT_EXPECT_GT(test, seen.next, seen.first);
 }
 
 static void never_ahead_of_clock(struct kunit *test)
@@ -166,9 +217,8 @@ static void start_begins_without_stamp(struct kunit *test)
 
 		preempt_disable();
 		tick = jiffies;
-		plug.has_time = true;
-		plug.time_epoch = blk_time_epoch();
-		plug.time_ns = 1;
+		plug.stamp.epoch = blk_time_epoch(current);
+		plug.stamp.ns = 1;
 		before = ktime_get_ns();
 		blk_start_plug(&plug);
 		a = blk_time_get_ns();
@@ -286,7 +336,7 @@ static void zero_is_a_time(struct kunit *test)
 		preempt_disable();
 		tick = jiffies;
 		blk_time_get_ns();
-		plug.time_ns = 0;
+		plug.stamp.ns = 0;
 		stamped = blk_time_get_ns();
 		blk_plug_invalidate_time(&plug);
 		unstamped = blk_time_get_ns();
@@ -630,7 +680,7 @@ static void irq_leaves_stamp_alone(struct kunit *test)
 			      ns_to_ktime(SHORT_US * NSEC_PER_USEC), c->mode);
 		while (!READ_ONCE(probe.done) && jiffies - tick < 2)
 			cpu_relax();
-		stamped = plug.has_time;
+		stamped = plug.stamp.epoch == blk_time_epoch(current);
 		b = blk_time_get_ns();
 		tick -= jiffies;
 		preempt_enable();
@@ -649,6 +699,221 @@ static void irq_leaves_stamp_alone(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, b, a);
 	else
 		KUNIT_EXPECT_GE(test, b, probe.seen);
+}
+
+/* What a batch of completions saw, one after the other, as the clock ran on. */
+struct batch_seen {
+	struct hrtimer timer;
+	u64 before;	/* the clock */
+	u64 first;
+	u64 second;
+	u64 since;	/* for what began after the second */
+	u64 inner;	/* in a batch inside of this one */
+	u64 outer;	/* and after it */
+	u64 outside;	/* after the end of all */
+	unsigned long ticks;
+	bool done;
+};
+
+static u64 done_after_spin(u64 then, u64 since)
+{
+	while (ktime_get_ns() == then)
+		cpu_relax();
+	return blk_time_done_ns(since);
+}
+
+static void batch_run(struct batch_seen *seen)
+{
+	struct blk_time_batch batch, inner;
+	unsigned long tick = jiffies;
+
+	seen->before = ktime_get_ns();
+	blk_time_batch_begin(&batch);
+	seen->first = blk_time_done_ns(0);
+	seen->second = done_after_spin(seen->first, 0);
+	seen->since = done_after_spin(seen->second, seen->second);
+	blk_time_batch_begin(&inner);
+	seen->inner = done_after_spin(seen->since, 0);
+	blk_time_batch_end(&inner);
+	seen->outer = done_after_spin(seen->inner, 0);
+	blk_time_batch_end(&batch);
+	seen->outside = done_after_spin(seen->inner, 0);
+	seen->ticks = jiffies - tick;
+	WRITE_ONCE(seen->done, true);
+}
+
+static enum hrtimer_restart batch_irq_fn(struct hrtimer *timer)
+{
+	batch_run(container_of(timer, struct batch_seen, timer));
+	return HRTIMER_NORESTART;
+}
+
+static void batch_from_timer(struct batch_seen *seen, enum hrtimer_mode mode)
+{
+	unsigned long end = jiffies + 2;
+
+	hrtimer_init_on_stack(&seen->timer, CLOCK_MONOTONIC, mode);
+	seen->timer.function = batch_irq_fn;
+	hrtimer_start(&seen->timer, ns_to_ktime(SHORT_US * NSEC_PER_USEC), mode);
+	while (!READ_ONCE(seen->done) && time_before(jiffies, end))
+		cpu_relax();
+	hrtimer_cancel(&seen->timer);
+	destroy_hrtimer_on_stack(&seen->timer);
+}
+
+static void batch_in_hardirq(struct batch_seen *seen)
+{
+	batch_from_timer(seen, HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void batch_in_softirq(struct batch_seen *seen)
+{
+	batch_from_timer(seen, HRTIMER_MODE_REL_PINNED_SOFT);
+}
+
+static void batch_in_task(struct batch_seen *seen)
+{
+	preempt_disable();
+	batch_run(seen);
+	preempt_enable();
+}
+
+/* The issue stamp must not show up as the time of a completion. */
+static void batch_in_plug(struct batch_seen *seen)
+{
+	struct blk_plug plug;
+
+	blk_start_plug(&plug);
+	preempt_disable();
+	time_after_spin(blk_time_get_ns());
+	batch_run(seen);
+	preempt_enable();
+	blk_finish_plug(&plug);
+}
+
+static const struct batch_case {
+	const char *name;
+	void (*run)(struct batch_seen *seen);
+	bool shared;
+} batch_cases[] = {
+	{ "hardirq", batch_in_hardirq, true },
+	{ "softirq", batch_in_softirq, true },
+	{ "task with plug", batch_in_plug, true },
+	{ "task without plug", batch_in_task, false },
+};
+
+static void batch_case_desc(const struct batch_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(batch_case, batch_cases, batch_case_desc);
+
+static void batch_shares_stamp(struct kunit *test)
+{
+	const struct batch_case *c = test->param_value;
+	struct batch_seen seen;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		memset(&seen, 0, sizeof(seen));
+		c->run(&seen);
+		if (seen.done && !seen.ticks)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GE(test, seen.first, seen.before);
+	if (c->shared) {
+		KUNIT_EXPECT_EQ(test, seen.second, seen.first);
+		KUNIT_EXPECT_EQ(test, seen.outer, seen.since);
+	} else {
+		KUNIT_EXPECT_GT(test, seen.second, seen.first);
+		KUNIT_EXPECT_GT(test, seen.outer, seen.inner);
+	}
+	KUNIT_EXPECT_GT(test, seen.since, seen.second);
+	KUNIT_EXPECT_GT(test, seen.inner, seen.since);
+	KUNIT_EXPECT_GT(test, seen.outside, seen.inner);
+}
+
+/* An interrupt on top of a batch, and what it saw. */
+struct batch_irq {
+	struct hrtimer timer;
+	bool batched;	/* it has one of its own */
+	u64 before;	/* the clock, then the getter */
+	u64 seen;
+	bool done;
+};
+
+static enum hrtimer_restart batch_on_top_fn(struct hrtimer *timer)
+{
+	struct batch_irq *irq = container_of(timer, struct batch_irq, timer);
+	struct blk_time_batch batch;
+
+	irq->before = ktime_get_ns();
+	if (irq->batched)
+		blk_time_batch_begin(&batch);
+	irq->seen = blk_time_done_ns(0);
+	if (irq->batched)
+		blk_time_batch_end(&batch);
+	WRITE_ONCE(irq->done, true);
+	return HRTIMER_NORESTART;
+}
+
+static const struct batch_irq_case {
+	const char *name;
+	bool batched;
+} batch_irq_cases[] = {
+	{ "with a batch", true },
+	{ "without a batch", false },
+};
+
+static void batch_irq_case_desc(const struct batch_irq_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(batch_irq_case, batch_irq_cases, batch_irq_case_desc);
+
+static void irq_leaves_batch_alone(struct kunit *test)
+{
+	const struct batch_irq_case *c = test->param_value;
+	struct batch_irq irq = { .batched = c->batched };
+	u64 a = 0, b = 0;
+	int try;
+
+	hrtimer_init_on_stack(&irq.timer, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL_PINNED_HARD);
+	irq.timer.function = batch_on_top_fn;
+	for (try = 0; try < MAX_TRIES; try++) {
+		struct blk_time_batch batch;
+		struct blk_plug plug;
+		unsigned long tick;
+
+		irq.done = false;
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		blk_time_batch_begin(&batch);
+		a = blk_time_done_ns(0);
+		hrtimer_start(&irq.timer,
+			      ns_to_ktime(SHORT_US * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+		while (!READ_ONCE(irq.done) && jiffies - tick < 2)
+			cpu_relax();
+		b = blk_time_done_ns(0);
+		blk_time_batch_end(&batch);
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		hrtimer_cancel(&irq.timer);
+		if (irq.done && !tick)
+			break;
+	}
+	destroy_hrtimer_on_stack(&irq.timer);
+
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GE(test, irq.seen, irq.before);
+	KUNIT_EXPECT_EQ(test, b, a);
 }
 
 struct child_report {
@@ -693,6 +958,8 @@ struct test_queue {
 	struct blk_mq_tag_set set;
 	struct request_queue *q;
 	u64 issued;		/* issue time of the last one */
+	u64 first_done;		/* completion time of the first one, and ... */
+	u64 last_done;		/* ... of the last, the clock moved on */
 };
 
 static blk_status_t test_queue_rq(struct blk_mq_hw_ctx *hctx,
@@ -701,6 +968,9 @@ static blk_status_t test_queue_rq(struct blk_mq_hw_ctx *hctx,
 	struct test_queue *tq = hctx->queue->queuedata;
 
 	tq->issued = blk_time_get_ns();
+	tq->last_done = done_after_spin(tq->last_done ?: tq->issued, 0);
+	if (!tq->first_done)
+		tq->first_done = tq->last_done;
 	blk_mq_start_request(bd->rq);
 	blk_mq_end_request(bd->rq, BLK_STS_OK);
 	return BLK_STS_OK;
@@ -770,9 +1040,9 @@ static void full_plug_ends_stamp(struct kunit *test)
 		preempt_disable();
 		tick = jiffies;
 		tq->issued = 0;
-		a = blk_time_get_ns();
 		plugged = plug_requests(tq->q, BLK_MAX_REQUEST_COUNT);
 		early = tq->issued;
+		a = blk_time_get_ns();
 		while (ktime_get_ns() == a)
 			cpu_relax();
 		plugged += plug_requests(tq->q, 1);
@@ -788,6 +1058,78 @@ static void full_plug_ends_stamp(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, plugged, BLK_MAX_REQUEST_COUNT + 1);
 	KUNIT_EXPECT_FALSE(test, early);
 	KUNIT_EXPECT_GT(test, b, a);
+}
+
+/* A stamp dates so many requests of a plug, and the next ones get another. */
+static void requests_end_stamp(struct kunit *test)
+{
+	struct test_queue *tq = test_queue_create(test);
+	unsigned int plugged = 0;
+	struct blk_plug plug;
+	u64 a = 0, b = 0, c = 0;
+	int try;
+
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long tick;
+
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		a = blk_time_get_ns();
+		plugged = plug_requests(tq->q, BLK_STAMP_MAX_RQS - 1);
+		b = time_after_spin(a);
+		plugged += plug_requests(tq->q, 1);
+		c = time_after_spin(b);
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	test_queue_destroy(tq);
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_ASSERT_EQ(test, plugged, BLK_STAMP_MAX_RQS);
+	KUNIT_EXPECT_EQ(test, b, a);
+	KUNIT_EXPECT_GT(test, c, b);
+}
+
+/*
+ * Requests that complete inline in the flush of their plug share a stamp: not
+ * that of their issue, which would be no latency at all.
+ */
+static void inline_completions_share_stamp(struct kunit *test)
+{
+	struct test_queue *tq = test_queue_create(test);
+	u64 issue = 0, after = 0;
+	int try;
+
+	/* accounting needs a disk */
+	blk_queue_flag_clear(QUEUE_FLAG_IO_STAT, tq->q);
+	for (try = 0; try < MAX_TRIES; try++) {
+		struct blk_plug plug;
+		unsigned long tick;
+
+		tq->first_done = 0;
+		tq->last_done = 0;
+		blk_start_plug(&plug);
+		preempt_disable();
+		tick = jiffies;
+		plug_requests(tq->q, NR_CACHED);
+		issue = blk_time_get_ns();
+		blk_flush_plug(&plug, false);
+		after = done_after_spin(tq->last_done, 0);
+		tick -= jiffies;
+		preempt_enable();
+		blk_finish_plug(&plug);
+		if (!tick)
+			break;
+	}
+	test_queue_destroy(tq);
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GT(test, tq->first_done, issue);
+	KUNIT_EXPECT_GT(test, tq->first_done, tq->issued);
+	KUNIT_EXPECT_EQ(test, tq->last_done, tq->first_done);
+	KUNIT_EXPECT_GT(test, after, tq->last_done);
 }
 
 /* By the clock: delays are not calibrated on every machine. */
@@ -886,6 +1228,7 @@ static void elapsed_never_negative(struct kunit *test)
 static struct kunit_case blk_time_cases[] = {
 	KUNIT_CASE(plug_same_stamp),
 	KUNIT_CASE(no_plug_is_fresh),
+	KUNIT_CASE(submission_shares_stamp),
 	KUNIT_CASE(never_ahead_of_clock),
 	KUNIT_CASE(tick_ends_stamp),
 	KUNIT_CASE(finish_ends_stamp),
@@ -899,6 +1242,10 @@ static struct kunit_case blk_time_cases[] = {
 	KUNIT_CASE(yield_ends_stamp),
 	KUNIT_CASE_PARAM(preemption_ends_stamp, preempt_case_gen_params),
 	KUNIT_CASE_PARAM(irq_leaves_stamp_alone, irq_case_gen_params),
+	KUNIT_CASE_PARAM(batch_shares_stamp, batch_case_gen_params),
+	KUNIT_CASE_PARAM(irq_leaves_batch_alone, batch_irq_case_gen_params),
+	KUNIT_CASE(requests_end_stamp),
+	KUNIT_CASE(inline_completions_share_stamp),
 	KUNIT_CASE(fork_inherits_nothing),
 	KUNIT_CASE(cached_request_is_dated_when_used),
 	KUNIT_CASE_PARAM(elapsed_never_negative, elapsed_case_gen_params),

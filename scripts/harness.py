@@ -46,10 +46,14 @@ def config_names(text):
     return chosen
 
 
+def settings_of(config):
+    """The values of iostats that a configuration is measured with."""
+    return (1, 0) if config in WITHOUT_IOSTATS else (1,)
+
+
 def runs_of(configs):
     """(config, iostats) of each measurement."""
-    return [(config, iostats) for config in configs
-            for iostats in ((1, 0) if config in WITHOUT_IOSTATS else (1,))]
+    return [(config, iostats) for config in configs for iostats in settings_of(config)]
 
 
 def write_results(name, rows):

@@ -2,7 +2,9 @@
 #ifndef BLK_TIME_H
 #define BLK_TIME_H
 
+#include <linux/bio.h>
 #include <linux/blkdev.h>
+#include <linux/container_of.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
@@ -33,9 +35,35 @@ static inline u64 blk_time_elapsed(u64 now, u64 then)
  * stays the same exactly as long as none of them moves, and a stamp needs
  * neither a hook in the scheduler nor one in fork.
  */
-static inline unsigned long blk_time_epoch(void)
+static inline unsigned long blk_time_epoch(struct task_struct *tsk)
 {
-	return jiffies + READ_ONCE(current->nvcsw) + READ_ONCE(current->nivcsw);
+	return jiffies + READ_ONCE(tsk->nvcsw) + READ_ONCE(tsk->nivcsw);
+}
+
+/* A stamp that is good for nothing: no epoch ever comes again. */
+static inline void blk_time_stamp_init(struct blk_time_stamp *stamp)
+{
+	stamp->epoch = blk_time_epoch(current) - 1;
+}
+
+/* What @stamp says, or the clock if it is good for nothing any more. */
+static inline u64 blk_time_stamp_ns(struct task_struct *tsk,
+				    struct blk_time_stamp *stamp)
+{
+	/*
+	 * The epoch is read before the clock: where the task is switched in
+	 * between, the stamp is born dead. The caller gets the local copy.
+	 */
+	unsigned long epoch = blk_time_epoch(tsk);
+	u64 now;
+
+	if (likely(stamp->epoch == epoch))
+		return stamp->ns;
+
+	now = ktime_get_ns();
+	stamp->ns = now;
+	stamp->epoch = epoch;
+	return now;
 }
 
 /**
@@ -46,7 +74,31 @@ static inline unsigned long blk_time_epoch(void)
  */
 static inline void blk_plug_invalidate_time(struct blk_plug *plug)
 {
-	plug->has_time = false;
+	blk_time_stamp_init(&plug->stamp);
+}
+
+/**
+ * struct blk_submission - what a task needs while it submits a bio
+ * @bio_list: what current->bio_list points to: bios submitted on the way
+ * @stamp: issue stamp of the one that is being submitted, if there is no plug
+ */
+struct blk_submission {
+	struct bio_list bio_list[2];
+	struct blk_time_stamp stamp;
+};
+
+/* Where the current task, not an interrupt on top of it, keeps its issue stamp. */
+static inline struct blk_time_stamp *blk_time_issue_stamp(struct task_struct *tsk)
+{
+	struct bio_list *bio_list;
+
+	if (likely(tsk->plug))
+		return &tsk->plug->stamp;
+
+	bio_list = tsk->bio_list;
+	if (!bio_list)
+		return NULL;
+	return &container_of(bio_list, struct blk_submission, bio_list[0])->stamp;
 }
 
 /**
@@ -57,38 +109,44 @@ static inline void blk_plug_invalidate_time(struct blk_plug *plug)
  * reason, with the tick, and when a flush of the plug starts. So the answer is
  * never ahead of the clock, but may be up to a tick behind it, and with that
  * behind a time that somebody else has stored: see blk_time_elapsed().
+ * Without a plug, one stamp serves the submission of one bio.
  *
  * It is for what happens to a request on its way to the driver. Completions
- * and timers read the clock, ktime_get_ns(): "in task context" does not mean
- * "on the issue side".
+ * have blk_time_done_ns(), timers read the clock: "in task context" does not
+ * mean "on the issue side".
  *
- * Context: Any context. Without a plug, and in an interrupt (which may have
- * hit a task that plugs), this is ktime_get_ns().
+ * Context: Any context. In an interrupt (which may have hit a task that plugs),
+ * and in a task that neither plugs nor submits, this is ktime_get_ns().
  * Return: CLOCK_MONOTONIC in ns.
  */
 static inline u64 blk_time_get_ns(void)
 {
-	struct blk_plug *plug = current->plug;
-	unsigned long epoch;
-	u64 now;
+	struct task_struct *tsk = current;
+	struct blk_time_stamp *stamp;
 
-	if (!plug || !in_task())
+	if (!in_task())
 		return ktime_get_ns();
-
-	/*
-	 * The epoch is read before the clock: where the task is switched in
-	 * between, the stamp is born dead. The caller gets the local copy.
-	 */
-	epoch = blk_time_epoch();
-	if (plug->has_time && plug->time_epoch == epoch)
-		return plug->time_ns;
-
-	now = ktime_get_ns();
-	plug->time_ns = now;
-	plug->time_epoch = epoch;
-	plug->has_time = true;
-	return now;
+	stamp = blk_time_issue_stamp(tsk);
+	return stamp ? blk_time_stamp_ns(tsk, stamp) : ktime_get_ns();
 }
+
+/**
+ * struct blk_time_batch - completions that share a stamp
+ * @slot: where the context that began it looks for it
+ * @outer: the batch that it is nested in
+ * @stamp: the reading that they share
+ *
+ * Private to blk-time.c; the caller of blk_time_batch_begin() has the room.
+ */
+struct blk_time_batch {
+	struct blk_time_batch **slot;
+	struct blk_time_batch *outer;
+	struct blk_time_stamp stamp;
+};
+
+void blk_time_batch_begin(struct blk_time_batch *batch);
+void blk_time_batch_end(struct blk_time_batch *batch);
+u64 blk_time_done_ns(u64 since);
 
 #else /* !CONFIG_BLOCK */
 

@@ -2,7 +2,8 @@
 # Runs in a guest, for scripts/bench: does what the lines that come in ask for,
 # and answers each of them with a line.
 #
-#	configure NAME IOSTATS	configured
+#	configure NAME		configured
+#	iostats 0|1		set
 #	measure BATCH MS	iops N
 #	unconfigure		unconfigured
 
@@ -14,8 +15,12 @@ echo ready
 while read -r what first second; do
 	case $what in
 	configure)
-		configure "$first" "$second"
+		configure "$first" 1
 		echo configured
+		;;
+	iostats)
+		echo "$first" > "$QUEUE/iostats"
+		echo set
 		;;
 	measure)
 		blk_bench "$first" "$second"

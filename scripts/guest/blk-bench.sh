@@ -4,7 +4,8 @@
 PARAMETERS=/sys/module/blk_bench/parameters
 BENCH=/sys/kernel/debug/blk-bench
 
-# blk_bench BATCH MS: one run on $DEV in the cgroup of this shell; sets IOPS
+# blk_bench BATCH MS: one run on $DEV in the cgroup of this shell; sets IOPS, and
+# RESULT to all that it said
 blk_bench()
 {
 	local result
@@ -16,6 +17,7 @@ blk_bench()
 	echo 1 > "$PARAMETERS/runs"
 	echo 1 > "$BENCH/run"
 	read -r result < "$BENCH/result" || :
+	RESULT=$result
 	IOPS=${result##* iops=}
 	[[ $IOPS =~ ^[0-9]+$ ]] || { echo "no result from blk-bench: $result"; exit 1; }
 }

@@ -15,16 +15,22 @@ DEV=nullb_bench		# null_blk calls a device what its directory is called
 NULLB=/sys/kernel/config/nullb/$DEV
 CGROUP=/sys/fs/cgroup
 GROUP=$CGROUP/bench
+TIMER_NS=${TIMER_NS:-0}	# complete by a timer of that many ns, inline if 0
 HUGE_IOPS=100000000
 HUGE_BPS=1000000000000
 
-# Requests complete inline, in the submitter's context: the time that a
-# completion takes counts as well, and nothing else runs.
+# Requests complete inline, in the submitter's context, unless told otherwise: the
+# time that a completion takes counts as well, and nothing else runs.
 new_device()
 {
 	busybox mkdir "$NULLB"
 	echo 2 > "$NULLB/queue_mode"
-	echo 0 > "$NULLB/irqmode"
+	if ((TIMER_NS)); then
+		echo 2 > "$NULLB/irqmode"
+		echo "$TIMER_NS" > "$NULLB/completion_nsec"
+	else
+		echo 0 > "$NULLB/irqmode"
+	fi
 	echo 1024 > "$NULLB/size"
 	echo 1 > "$NULLB/power"
 	QUEUE=/sys/block/$DEV/queue

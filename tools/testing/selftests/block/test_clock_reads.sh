@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A plugged batch costs a few readings of the clock on the issue side, not a few
-# for each I/O: at most 0.10 per I/O at batch 32, whatever is switched on.
+# A plugged batch costs a few readings of the clock, not a few for each I/O: at
+# batch 32 at most 0.10 per I/O on the issue side, and 0.15 on both sides,
+# whatever is switched on. A bio without a plug costs one on the issue side, not
+# one for each of those who look at it.
 #
 # ftrace's function tracer records ktime_get() and its callers while blk-bench
-# runs. A tick ends the life of a stamp, so the first reading after a tick is not
-# counted: on an emulated CPU there are several ticks in a batch.
+# runs. A tick ends the life of a stamp, so the first reading of either side after
+# a tick is not counted: on an emulated CPU there are several ticks in a batch.
 
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -17,7 +19,9 @@ cd "$(dirname "$0")"
 
 DEV=blkt_clock
 BATCH=32
-LIMIT=0.10
+ISSUE_LIMIT=0.10
+LIMIT=0.15
+SINGLE_LIMIT=1.00
 RUN_MS=200
 BUFFER_KB=16384		# a CPU, for some 500,000 events
 # Fewer than this is no measurement, even on an emulated CPU.
@@ -31,6 +35,7 @@ CLEANUP=cleanup
 # Who reads the clock in task context; the first match counts. What is not known
 # is the issue side's, so that a new caller cannot hide.
 CALLERS='
+completion	^blk_time_done_ns
 completion	^blk_mq_end_request
 completion	^__blk_mq_end_request
 completion	^blk_mq_complete_request
@@ -72,6 +77,7 @@ need_tracing()
 cleanup()
 {
 	[ ! -e "$TRACING/trace" ] || tracing_reset
+	[ ! -e "$BENCH_PARAM/plug" ] || echo Y > "$BENCH_PARAM/plug"
 	iocost "enable=0"
 }
 
@@ -121,13 +127,14 @@ all_on()
 	echo "$devno rbps=$many riops=$iops" > "$CGROOT/load/io.max"
 }
 
-# Traces a run of blk-bench by a task in that cgroup.
+# trace_run GROUP PLUG BATCH: traces a run of blk-bench by a task in that cgroup.
 trace_run()
 {
 	tracing_prepare
 	echo "$DEV" > "$BENCH_PARAM/dev"
 	echo read > "$BENCH_PARAM/op"
-	echo "$BATCH" > "$BENCH_PARAM/batch"
+	echo "$2" > "$BENCH_PARAM/plug"
+	echo "$3" > "$BENCH_PARAM/batch"
 	echo "$RUN_MS" > "$BENCH_PARAM/ms"
 	echo 1 > "$BENCH_PARAM/runs"
 	(
@@ -143,11 +150,13 @@ trace_run()
 	fi
 }
 
+# evaluate ISSUE_LIMIT LIMIT
+#
 # Lines are "sh-12 [001] d.h1. 3.14: ktime_get <-caller". The third flag tells an
 # interrupt, which is neither side.
 evaluate()
 {
-	awk -v callers="$CALLERS" -v limit="$LIMIT" -v min_ios="$MIN_IOS" '
+	awk -v callers="$CALLERS" -v issue_limit="$1" -v limit="$2" -v min_ios="$MIN_IOS" '
 	BEGIN {
 		n = split(callers, lines, "\n")
 		for (i = 1; i <= n; i++)
@@ -164,17 +173,18 @@ evaluate()
 	}
 	/^#/ { next }
 	$(NF - 1) == "submit_bio" { ios++ }
-	$(NF - 1) == "scheduler_tick" { ticks++; ticked = 1 }
+	$(NF - 1) == "scheduler_tick" {
+		ticks++
+		ticked["issue"] = ticked["completion"] = 1
+	}
 	$(NF - 1) == "ktime_get" && substr($(NF - 3), 3, 1) == "." {
 		caller = substr($NF, 3)
 		if (!(caller in known))
 			known[caller] = side_of(caller)
 		reads[caller]++
 		sum[known[caller]]++
-		if (known[caller] == "issue") {
-			counted += !ticked
-			ticked = 0
-		}
+		counted[known[caller]] += !ticked[known[caller]]
+		ticked[known[caller]] = 0
 	}
 	END {
 		if (ios < min_ios) {
@@ -185,10 +195,12 @@ evaluate()
 			printf "# %8.3f per I/O, %s: %s\n", reads[caller] / ios,
 				known[caller], caller
 		printf "# %d I/Os, %d ticks; reads per I/O: ", ios, ticks
-		printf "issue %.3f, of which %.3f count, completion %.3f\n",
-			sum["issue"] / ios, counted / ios,
-			sum["completion"] / ios
-		exit !(counted / ios <= limit && sum["issue"] > 0)
+		printf "issue %.3f, of which %.3f count, completion %.3f, of which %.3f\n",
+			sum["issue"] / ios, counted["issue"] / ios,
+			sum["completion"] / ios, counted["completion"] / ios
+		exit !(counted["issue"] / ios <= issue_limit &&
+		       (counted["issue"] + counted["completion"]) / ios <= limit &&
+		       sum["issue"] > 0 && sum["completion"] > 0)
 	}' "$TRACING/trace"
 }
 
@@ -197,8 +209,13 @@ check()
 {
 	local bad=0
 
-	trace_run "$2" && evaluate || bad=1
-	report "$bad" "$1: at most $LIMIT issue-side clock reads per I/O"
+	trace_run "$2" Y "$BATCH" && evaluate "$ISSUE_LIMIT" "$LIMIT" || bad=1
+	report "$bad" "$1: at most $ISSUE_LIMIT clock reads per I/O to issue it, $LIMIT in all"
+
+	# it completes by itself, with as many readings as there are controllers
+	bad=0
+	trace_run "$2" N 1 && evaluate "$SINGLE_LIMIT" 100 || bad=1
+	report "$bad" "$1, no plug: one clock read per I/O to issue it"
 }
 
 ktap_print_header
@@ -212,7 +229,7 @@ need_cgroup_file io.weight CONFIG_BLK_CGROUP_IOCOST
 need_tracing
 need_done
 
-ktap_set_plan 2
+ktap_set_plan 4
 nullb_create "$DEV" size=1024 queue_mode=2 irqmode=0 submit_queues=1 \
 	hw_queue_depth=128
 cg_make load

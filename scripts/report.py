@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """usage: scripts/report.py
 
-Writes what was measured to out/report.json, .txt and .svg: reads build/results/*.jsonl, the raw figures of bench, fio-regress and
-clock-reads, one JSON object a line; what was not measured is null.
+Writes what was measured to out/report.json, .txt and .svg: reads build/results/*.jsonl, the raw figures of bench, fio-regress,
+clock-reads and latencies, one JSON object a line; what was not measured is null.
 """
 
 import hashlib
@@ -55,6 +55,21 @@ def bench_row(config, iostats, batch, items):
         "pairs": len(ratios), "verdict": verdict(interval)}
 
 
+def on_off_fields(items):
+    """iostats on against off on either kernel, of measurements of one round."""
+    fields = {}
+    for tree in ("base", "patched"):
+        pairs = []
+        for pair in grouped([i for i in items if i["tree"] == tree], "pair").values():
+            rounds = [{item["iostats"]: item["iops"] for item in turn}
+                      for turn in grouped(pair, "round").values()]
+            ratios = [r[1] / r[0] for r in rounds if len(r) == 2]
+            pairs += [median(ratios)] if ratios else []
+        if pairs:
+            fields[f"{tree}_on_off"] = round(median(pairs), 4)
+    return fields
+
+
 def reads_fields(items):
     """Clock reads per I/O of both kernels, whole and split by side."""
     fields = {}
@@ -66,13 +81,32 @@ def reads_fields(items):
     return fields
 
 
-def make_rows(bench, reads, fio):
+def latency_rows(items):
+    """What stat says that a read takes, and what asking the clock says."""
+    rows = []
+    for (config, completion, batch), found in grouped(
+            items, "config", "completion", "batch").items():
+        row = EMPTY_ROW | {"bench": "latency", "config": config, "iostats": 1, "batch": batch,
+                           "completion": completion}
+        for item in found:
+            tree = item["tree"]
+            row[f"{tree}_stat_ns"] = item["stat_ns"]
+            row[f"{tree}_sampled_ns"] = item["sampled_ns"]
+            row[f"{tree}_stat_ratio"] = round(item["stat_ns"] / item["sampled_ns"], 4)
+        rows.append(row)
+    return rows
+
+
+def make_rows(bench, reads, fio, latencies=()):
     key = ("config", "iostats", "batch")
     rows = {k: bench_row(*k, items) for k, items in grouped(bench, *key).items()}
+    for (config, batch), items in grouped(bench, "config", "batch").items():
+        if (config, 1, batch) in rows:
+            rows[config, 1, batch].update(on_off_fields(items))
     for k, items in grouped(reads, *key).items():
         row = rows.setdefault(k, EMPTY_ROW | {"bench": "blk-bench"} | dict(zip(key, k)))
         row.update(reads_fields(items))
-    return list(rows.values()) + [
+    return list(rows.values()) + latency_rows(latencies) + [
         EMPTY_ROW | {"bench": "fio", "config": item["config"], "iostats": 1,
                      "device": item["device"], "engine": item["engine"],
                      "operation": item["operation"],
@@ -162,7 +196,28 @@ def bench_text(rows):
     return ["", "Speed: blk-bench in the user-mode kernel, random reads of one page, null_blk.",
             f"M IOPS and ratio are medians, the ratio one of {rows[0]['pairs']} pairs of kernels, and in a pair of",
             "alternating rounds; 95 %: interval of the median ratio.", ""] + table(["config", "iostats", "batch", "base", "patched", "ratio", "min",
-                         "max", "95 %", "verdict"], lines)
+                         "max", "95 %", "verdict"], lines) + on_off_text(rows)
+
+
+def on_off_text(rows):
+    return [f"{r['config']}, iostats on against off, in alternating rounds: "
+            f"{fixed(r.get('base_on_off'), 3)} base, {fixed(r.get('patched_on_off'), 3)} patched"
+            for r in rows if r.get("patched_on_off")]
+
+
+def latency_text(rows):
+    rows = [r for r in rows if r["bench"] == "latency"]
+    if not rows:
+        return []
+    columns = [f"{tree}_{what}" for tree in ("base", "patched")
+               for what in ("stat_ns", "sampled_ns", "stat_ratio")]
+    lines = [[r["config"], r["completion"]]
+             + [fixed(r.get(c)) if c.endswith("ratio") else r.get(c) for c in columns]
+             for r in rows]
+    return ["", "Latency of a read in ns: the mean in /sys/block/*/stat, and that of one bio in a",
+            "thousand by the clock, in the user-mode kernel.", ""] \
+        + table(["config", "completion", "base: stat", "clock", "ratio",
+                 "patched: stat", "clock", "ratio"], lines)
 
 
 def reads_text(rows):
@@ -171,15 +226,15 @@ def reads_text(rows):
     if not rows:
         return []
     columns = [f"{side}_reads_per_io" for side in (
-        "base_issue", "base_completion", "patched_issue", "patched_after_tick",
-        "patched_completion")]
-    lines = [[r["config"], r["iostats"], r["batch"]] + [fixed(r.get(c), 3) for c in columns]
-             for r in rows]
+        "base_issue", "base_completion", "patched_issue", "patched_completion",
+        "patched_after_tick")]
+    lines = [[r["config"], r["iostats"], r["batch"] or "no plug"]
+             + [fixed(r.get(c), 3) for c in columns] for r in rows]
     return ["", "Clock reads per I/O, on its issue and its completion side: ftrace in QEMU.",
             "A kernel with all checks on is slow, so ticks end many stamps early; \"tick\" is the",
-            "part of the issue side that is due to them.", ""] \
+            "part that is due to them.", ""] \
         + table(["config", "iostats", "batch", "base: issue", "completion",
-                 "patched: issue", "tick", "completion"], lines)
+                 "patched: issue", "completion", "tick"], lines)
 
 
 def fio_text(rows):
@@ -199,7 +254,8 @@ def make_text(report):
             " ".join(f"{name} {where[name + '_sha256'][:12]}"
                      for name in ("series", "overlay", "config"))]
     rows = report["rows"]
-    return "\n".join(head + bench_text(rows) + reads_text(rows) + fio_text(rows)) + "\n"
+    return "\n".join(head + bench_text(rows) + reads_text(rows) + latency_text(rows)
+                     + fio_text(rows)) + "\n"
 
 
 def make_plot(report, path):
@@ -239,7 +295,8 @@ def write_svg(report):
 
 
 def main():
-    rows = make_rows(read_results("blk-bench"), read_results("clock-reads"), read_results("fio"))
+    rows = make_rows(read_results("blk-bench"), read_results("clock-reads"), read_results("fio"),
+                     read_results("latencies"))
     if not rows:
         sys.exit(f"report.py: nothing measured in {BUILD / 'results'}: ./run does it")
     report = make_report(rows)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# clock-reads.sh BATCH MS CONFIG:IOSTATS...
+# clock-reads.sh MS CONFIG:IOSTATS:BATCH...
 #
 # Runs in a guest: who reads the clock while blk-bench runs?  ftrace records
 # each call of ktime_get() with its caller (ktime_get_ns() is an inline around
@@ -39,14 +39,17 @@ save_trace()
 	awk '$NF ~ /^<-/ { print $(NF - 1), substr($NF, 3) }' "$TRACING/trace" > "$1"
 }
 
-batch=$1 ms=$2
-shift 2
+ms=$1
+shift
 for run; do
-	configure "${run%:*}" "${run#*:}"
+	IFS=: read -r config iostats batch <<< "$run"
+	configure "$config" "$iostats"
+	((batch)) || echo N > "$PARAMETERS/plug"
 	start_tracing
-	blk_bench "$batch" "$ms"
+	blk_bench "$((batch ? batch : 1))" "$ms"
 	stop_tracing
 	save_trace "$SHARE/$run"
 	echo nop > "$TRACING/current_tracer"
+	[ ! -e "$PARAMETERS/plug" ] || echo Y > "$PARAMETERS/plug"
 	unconfigure
 done

@@ -19,6 +19,7 @@ def load(name):
 
 clock_reads = load("clock-reads")
 fio_regress = load("fio-regress")
+latencies = load("latencies")
 
 
 class ClockReads(unittest.TestCase):
@@ -51,11 +52,21 @@ ktime_get tick_sched_timer
         self.assertEqual((total["issue"], total["completion"], total["other"]), (3, 2, 3))
         self.assertEqual(total["callers"]["blk_mq_start_request"], 2)
 
-    def test_only_the_first_read_behind_a_tick_is_the_ticks(self):
-        self.assertEqual(clock_reads.count(self.TRACE, self.SIDES)["after_tick"], 1)
+    def test_only_the_first_read_of_a_side_behind_a_tick_is_the_ticks(self):
+        self.assertEqual(clock_reads.count(self.TRACE, self.SIDES)["after_tick"], 2)
 
     def test_empty_trace(self):
         self.assertEqual(clock_reads.count([], self.SIDES)["ios"], 0)
+
+
+class Latencies(unittest.TestCase):
+    def test_row(self):
+        row = latencies.row("patched", 32, "none inline 2000000 5 1900 2400")
+        self.assertEqual((row["stat_ns"], row["sampled_ns"], row["samples"]), (2, 2400, 1900))
+
+    def test_no_io(self):
+        with self.assertRaises(SystemExit):
+            latencies.row("patched", 32, "none timer 0 0 0 0")
 
 
 def fio_report(error=0, reads=0, writes=0):

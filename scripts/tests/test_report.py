@@ -30,7 +30,10 @@ def rows():
              for tree, issue in (("base", 2000), ("patched", 63))]
     fio = [{"tree": "patched", "config": "none", "device": "raid1", "engine": "io_uring",
             "operation": "randwrite", "iops": 12345.6}]
-    return report.make_rows(raw, reads, fio)
+    latencies = [{"tree": tree, "config": "none", "completion": "inline", "batch": 32,
+                  "stat_ns": stat, "sampled_ns": 2000}
+                 for tree, stat in (("base", 1980), ("patched", 2100))]
+    return report.make_rows(raw, reads, fio, latencies)
 
 
 class Rows(unittest.TestCase):
@@ -61,6 +64,17 @@ class Rows(unittest.TestCase):
         row = rows()[0]
         self.assertEqual((row["base_reads_per_io"], row["patched_reads_per_io"]), (3.0, 1.063))
         self.assertEqual(row["patched_issue_reads_per_io"], 0.063)
+
+    def test_iostats_on_against_off(self):
+        row = rows()[0]
+        self.assertEqual((row["base_on_off"], row["patched_on_off"]), (0.75, 0.9187))
+        self.assertNotIn("patched_on_off", rows()[1])
+
+    def test_latency(self):
+        row = rows()[2]
+        self.assertEqual((row["bench"], row["base_stat_ratio"], row["patched_stat_ratio"]),
+                         ("latency", 0.99, 1.05))
+        self.assertIsNone(row["ratio"])
 
     def test_fio_has_no_ratio(self):
         row = rows()[-1]

@@ -25,6 +25,7 @@
 #include <uapi/linux/sched/types.h>
 
 #include "blk.h"
+#include "blk-cgroup.h"
 #include "blk-mq.h"
 
 enum {
@@ -1225,6 +1226,86 @@ static void elapsed_never_negative(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, blk_time_elapsed(c->now, c->then), c->elapsed);
 }
 
+static int stat_bucket(const struct request *rq)
+{
+	return 0;
+}
+
+static void stat_timer(struct blk_stat_callback *cb)
+{
+}
+
+/* A sample of latency, as wbt decides by, of a request that "now" lies behind. */
+static void stat_sample_never_wraps(struct kunit *test)
+{
+	const struct elapsed_case *c = test->param_value;
+	struct test_queue *tq = test_queue_create(test);
+	struct request *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
+	struct blk_stat_callback *cb;
+	u64 nr = 0, sum = 0;
+	int cpu;
+
+	cb = blk_stat_alloc_callback(stat_timer, stat_bucket, 1, NULL);
+	if (cb && rq) {
+		blk_stat_add_callback(tq->q, cb);
+		blk_stat_activate_msecs(cb, 60 * MSEC_PER_SEC);
+		rq->q = tq->q;
+		rq->io_start_time_ns = c->then;
+		blk_stat_add(rq, c->now);
+		blk_stat_remove_callback(tq->q, cb);
+		for_each_online_cpu(cpu) {
+			nr += per_cpu_ptr(cb->cpu_stat, cpu)[0].nr_samples;
+			sum += per_cpu_ptr(cb->cpu_stat, cpu)[0].batch;
+		}
+		blk_stat_free_callback(cb);
+	}
+	test_queue_destroy(tq);
+	KUNIT_EXPECT_EQ(test, nr, 1);
+	KUNIT_EXPECT_EQ(test, sum, c->elapsed);
+}
+
+#ifdef CONFIG_BLK_CGROUP
+/* The issue time of a bio has 51 bits, which wrap every 26 days. */
+#define BIO_TIME(ns)	((ns) & BIO_ISSUE_TIME_MASK)
+
+static const struct bio_elapsed_case {
+	u64 issue;
+	u64 now;
+	u64 elapsed;
+} bio_elapsed_cases[] = {
+	{ 0, 0, 0 },
+	{ 1, 0, 0 },
+	{ 0, 1, 1 },
+	{ 1000, 999, 0 },
+	{ BIO_TIME(U64_MAX), BIO_ISSUE_TIME_MASK, 0 },
+	{ BIO_TIME(U64_MAX), BIO_ISSUE_TIME_MASK - 1, 0 },
+	{ BIO_TIME(U64_MAX), BIO_ISSUE_TIME_MASK + 1, 1 },
+	{ BIO_TIME(U64_MAX - 9), 0, 10 },
+	{ 0, U64_MAX, 0 },
+	{ BIO_TIME(U64_MAX - 1), U64_MAX, 1 },
+};
+
+static void bio_elapsed_desc(const struct bio_elapsed_case *c, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "from %llx to %llx", c->issue,
+		 c->now);
+}
+
+KUNIT_ARRAY_PARAM(bio_elapsed, bio_elapsed_cases, bio_elapsed_desc);
+
+/* What iolatency's windows are filled with. */
+static void bio_elapsed_never_wraps(struct kunit *test)
+{
+	const struct bio_elapsed_case *c = test->param_value;
+	struct bio bio = { .bi_issue.value = c->issue };
+
+	/* the size of the bio shares the field */
+	KUNIT_EXPECT_EQ(test, blkcg_bio_elapsed(&bio, c->now), c->elapsed);
+	bio.bi_issue.value |= 8ULL << BIO_ISSUE_SIZE_SHIFT;
+	KUNIT_EXPECT_EQ(test, blkcg_bio_elapsed(&bio, c->now), c->elapsed);
+}
+#endif /* CONFIG_BLK_CGROUP */
+
 static struct kunit_case blk_time_cases[] = {
 	KUNIT_CASE(plug_same_stamp),
 	KUNIT_CASE(no_plug_is_fresh),
@@ -1249,6 +1330,10 @@ static struct kunit_case blk_time_cases[] = {
 	KUNIT_CASE(fork_inherits_nothing),
 	KUNIT_CASE(cached_request_is_dated_when_used),
 	KUNIT_CASE_PARAM(elapsed_never_negative, elapsed_case_gen_params),
+	KUNIT_CASE_PARAM(stat_sample_never_wraps, elapsed_case_gen_params),
+#ifdef CONFIG_BLK_CGROUP
+	KUNIT_CASE_PARAM(bio_elapsed_never_wraps, bio_elapsed_gen_params),
+#endif
 	{ }
 };
 

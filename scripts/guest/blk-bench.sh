@@ -17,6 +17,7 @@ blk_bench()
 	echo 1 > "$PARAMETERS/runs"
 	echo 1 > "$BENCH/run"
 	read -r result < "$BENCH/result" || :
+	# shellcheck disable=SC2034	# for who sourced this
 	RESULT=$result
 	IOPS=${result##* iops=}
 	[[ $IOPS =~ ^[0-9]+$ ]] || { echo "no result from blk-bench: $result"; exit 1; }

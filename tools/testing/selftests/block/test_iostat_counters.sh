@@ -101,7 +101,7 @@ check_diskstats()
 
 check_io_stat()
 {
-	local keys=() key
+	local keys=() key wbytes=$((NR_WRITES * WRITE_BYTES))
 
 	(
 		echo "$BASHPID" > "$CGROOT/count/cgroup.procs"
@@ -112,7 +112,7 @@ check_io_stat()
 		keys+=("$REPLY")
 	done
 	same "io.stat counts the same" "${keys[*]}" \
-		"$NR_READS $((NR_READS * READ_BYTES)) $NR_WRITES $((NR_WRITES * WRITE_BYTES)) 1 $DISCARD_BYTES"
+		"$NR_READS $((NR_READS * READ_BYTES)) $NR_WRITES $wbytes 1 $DISCARD_BYTES"
 }
 
 # Reads that take half a second each, all at a time, on a device that had nothing

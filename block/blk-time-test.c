@@ -875,6 +875,23 @@ static void batch_irq_case_desc(const struct batch_irq_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(batch_irq_case, batch_irq_cases, batch_irq_case_desc);
 
+/* A batch that the hardirq hits between its first and its last completion. */
+static void batch_be_hit(struct batch_irq *irq, u64 *first, u64 *last)
+{
+	struct blk_time_batch batch;
+	/* by the clock: jiffies stand still where no interrupt comes */
+	u64 end = ktime_get_ns() + 2 * TICK_NSEC;
+
+	blk_time_batch_begin(&batch);
+	*first = blk_time_done_ns(0);
+	hrtimer_start(&irq->timer, ns_to_ktime(SHORT_US * NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	while (!READ_ONCE(irq->done) && ktime_get_ns() < end)
+		cpu_relax();
+	*last = blk_time_done_ns(0);
+	blk_time_batch_end(&batch);
+}
+
 static void irq_leaves_batch_alone(struct kunit *test)
 {
 	const struct batch_irq_case *c = test->param_value;
@@ -886,7 +903,6 @@ static void irq_leaves_batch_alone(struct kunit *test)
 			      HRTIMER_MODE_REL_PINNED_HARD);
 	irq.timer.function = batch_on_top_fn;
 	for (try = 0; try < MAX_TRIES; try++) {
-		struct blk_time_batch batch;
 		struct blk_plug plug;
 		unsigned long tick;
 
@@ -894,15 +910,7 @@ static void irq_leaves_batch_alone(struct kunit *test)
 		blk_start_plug(&plug);
 		preempt_disable();
 		tick = jiffies;
-		blk_time_batch_begin(&batch);
-		a = blk_time_done_ns(0);
-		hrtimer_start(&irq.timer,
-			      ns_to_ktime(SHORT_US * NSEC_PER_USEC),
-			      HRTIMER_MODE_REL_PINNED_HARD);
-		while (!READ_ONCE(irq.done) && jiffies - tick < 2)
-			cpu_relax();
-		b = blk_time_done_ns(0);
-		blk_time_batch_end(&batch);
+		batch_be_hit(&irq, &a, &b);
 		tick -= jiffies;
 		preempt_enable();
 		blk_finish_plug(&plug);
@@ -932,6 +940,65 @@ static int child_fn(void *data)
 	report->before = ktime_get_ns();
 	report->seen = blk_time_get_ns();
 	kthread_complete_and_exit(&report->done, 0);
+}
+
+struct batch_softirq {
+	struct hrtimer timer;
+	struct batch_irq irq;
+	u64 first;
+	u64 last;
+	unsigned long ticks;
+	bool done;
+};
+
+static enum hrtimer_restart batch_be_hit_fn(struct hrtimer *timer)
+{
+	struct batch_softirq *soft = container_of(timer, struct batch_softirq,
+						  timer);
+	unsigned long tick = jiffies;
+
+	batch_be_hit(&soft->irq, &soft->first, &soft->last);
+	soft->ticks = jiffies - tick;
+	WRITE_ONCE(soft->done, true);
+	return HRTIMER_NORESTART;
+}
+
+/* The same for a batch of a softirq. */
+static void irq_leaves_softirq_batch_alone(struct kunit *test)
+{
+	const struct batch_irq_case *c = test->param_value;
+	struct batch_softirq soft = { .irq.batched = c->batched };
+	int try;
+
+	if (IS_ENABLED(CONFIG_UML))
+		kunit_skip(test, "no interrupt hits a softirq here");
+
+	hrtimer_init_on_stack(&soft.irq.timer, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL_PINNED_HARD);
+	soft.irq.timer.function = batch_on_top_fn;
+	hrtimer_init_on_stack(&soft.timer, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_REL_PINNED_SOFT);
+	soft.timer.function = batch_be_hit_fn;
+	for (try = 0; try < MAX_TRIES; try++) {
+		unsigned long end = jiffies + 4;
+
+		soft.irq.done = false;
+		soft.done = false;
+		hrtimer_start(&soft.timer, ns_to_ktime(SHORT_US * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_PINNED_SOFT);
+		while (!READ_ONCE(soft.done) && time_before(jiffies, end))
+			cpu_relax();
+		hrtimer_cancel(&soft.timer);
+		hrtimer_cancel(&soft.irq.timer);
+		if (soft.done && soft.irq.done && !soft.ticks)
+			break;
+	}
+	destroy_hrtimer_on_stack(&soft.timer);
+	destroy_hrtimer_on_stack(&soft.irq.timer);
+
+	KUNIT_ASSERT_LT(test, try, (int)MAX_TRIES);
+	KUNIT_EXPECT_GE(test, soft.irq.seen, soft.irq.before);
+	KUNIT_EXPECT_EQ(test, soft.last, soft.first);
 }
 
 static void fork_inherits_nothing(struct kunit *test)
@@ -1325,6 +1392,8 @@ static struct kunit_case blk_time_cases[] = {
 	KUNIT_CASE_PARAM(irq_leaves_stamp_alone, irq_case_gen_params),
 	KUNIT_CASE_PARAM(batch_shares_stamp, batch_case_gen_params),
 	KUNIT_CASE_PARAM(irq_leaves_batch_alone, batch_irq_case_gen_params),
+	KUNIT_CASE_PARAM(irq_leaves_softirq_batch_alone,
+			 batch_irq_case_gen_params),
 	KUNIT_CASE(requests_end_stamp),
 	KUNIT_CASE(inline_completions_share_stamp),
 	KUNIT_CASE(fork_inherits_nothing),

@@ -68,6 +68,8 @@ nullb_create "$DEV" size=1024 queue_mode=2 submit_queues=1 irqmode=2 \
 	completion_nsec="$DELAY_NS"
 set_sched "$DEV" bfq
 echo 0 > "/sys/block/$DEV/queue/iosched/low_latency"
+# idle for every queue that runs empty, whatever it gains
+echo 1 > "/sys/block/$DEV/queue/iosched/strict_guarantees"
 check 8
 check 300
 ktap_finished

@@ -102,18 +102,20 @@ struct submission_seen {
 static void submission_run(struct submission_seen *seen)
 {
 	struct blk_submission sub = { };
+	struct bio next = { };
 	struct blk_plug plug;
 
 	blk_time_stamp_init(&sub.stamp);
 	current->bio_list = sub.bio_list;
+	bio_list_add(&current->bio_list[0], &next);
 	seen->first = blk_time_get_ns();
 	seen->second = time_after_spin(seen->first);
 	blk_start_plug(&plug);
 	seen->plugged = blk_time_get_ns();
 	blk_finish_plug(&plug);
 	seen->after = time_after_spin(seen->plugged);
-	blk_time_stamp_init(&sub.stamp);
-	seen->next = blk_time_get_ns();
+	if (blk_submission_next(&sub) == &next)
+		seen->next = blk_time_get_ns();
 	current->bio_list = NULL;
 }
 

@@ -16,13 +16,13 @@ static DEFINE_PER_CPU(struct blk_time_batch *, blk_time_softirq_batch);
  * A softirq stays on its CPU, and keeps other softirqs from it, on PREEMPT_RT
  * too, where tasks may preempt it. A task has its plug to itself.
  */
-static struct blk_time_batch **blk_time_batch_slot(void)
+static __always_inline struct blk_time_batch **blk_time_batch_slot(void)
 {
+	if (in_task())
+		return current->plug ? &current->plug->batch : NULL;
 	if (in_hardirq())
 		return this_cpu_ptr(&blk_time_hardirq_batch);
-	if (in_serving_softirq())
-		return this_cpu_ptr(&blk_time_softirq_batch);
-	return current->plug ? &current->plug->batch : NULL;
+	return this_cpu_ptr(&blk_time_softirq_batch);
 }
 
 /**

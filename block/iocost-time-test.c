@@ -140,7 +140,7 @@ static void iocost_request_wait(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, rq);
 	it->ioc.pcpu_stat = alloc_percpu(struct ioc_pcpu_stat);
-	KUNIT_ASSERT_TRUE(test, it->ioc.pcpu_stat != NULL);
+	KUNIT_ASSERT_TRUE(test, it->ioc.pcpu_stat);
 
 	rq->alloc_time_ns = c->then;
 	rq->start_time_ns = c->now;

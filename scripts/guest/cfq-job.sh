@@ -1,0 +1,112 @@
+#!/bin/bash
+# cfq-job.sh ROUNDS SECONDS
+#
+# Runs in a guest: cfq.job by fio under each scheduler, ROUNDS times in turn, in
+# cgroup v1, on XFS on a device in memory that serves one request at a time.
+# SECONDS is the runtime in place of the job's own, 0: the job as it is.
+#
+# Leaves what fio said in $SHARE/RUN.ROUND.terse, and a line in $SHARE/runs:
+#	RUN ROUND FIO-STATUS MS CHARGED-A CHARGED-B
+# MS is how long fio took, its start and end included; CHARGED what the groups'
+# blkio.time grew by, in ns, or - where the scheduler is not cfq.
+
+set -euo pipefail
+
+JOB=$(dirname "$0")/cfq.job
+NAME=nullb_job		# null_blk calls a device what its directory is called
+NULLB=/sys/kernel/config/nullb/$NAME
+DEV=/dev/$NAME
+QUEUE=/sys/block/$NAME/queue
+CGROUP=/sys/fs/cgroup
+MOUNT=/tmp/sda		# where the job has its files
+SIZE_MB=6144		# both files; what is never written takes no memory
+DELAY_NS=10000
+
+# What a slice is charged at least, in ns, by the name of a run
+RUNS=(none bfq cfq cfq-jiffy)
+declare -A CHARGE_MIN=([cfq]=1 [cfq-jiffy]=1000000)
+
+fail() { echo "cfq-job: $*"; exit 1; }
+
+# fio looks for a mounted blkio, and the controller is in one hierarchy only.
+mount_all()
+{
+	mount -t tmpfs tmpfs /tmp
+	umount "$CGROUP"
+	mount -t cgroup -o blkio blkio "$CGROUP" || fail "no blkio in cgroup v1"
+	[ -e "$CGROUP/blkio.weight" ] || fail "this kernel has no cfq with groups"
+	mkdir "$MOUNT"
+}
+
+# new_device RUN: memory that starts empty, and with nothing remembered of before
+new_device()
+{
+	mkdir "$NULLB"
+	echo 1 > "$NULLB/memory_backed"
+	echo "$SIZE_MB" > "$NULLB/size"
+	echo 2 > "$NULLB/queue_mode"
+	echo 1 > "$NULLB/submit_queues"
+	echo 1 > "$NULLB/hw_queue_depth"
+	echo 2 > "$NULLB/irqmode"
+	echo "$DELAY_NS" > "$NULLB/completion_nsec"
+	echo 1 > "$NULLB/power"
+	mkfs.xfs -q "$DEV"
+	mount -t xfs "$DEV" "$MOUNT"
+	echo "${1%-jiffy}" > "$QUEUE/scheduler" || fail "this kernel has no ${1%-jiffy}"
+	[ -z "${CHARGE_MIN[$1]-}" ] ||
+		echo "${CHARGE_MIN[$1]}" > "$QUEUE/iosched/slice_charge_min_ns"
+}
+
+remove_device()
+{
+	umount "$MOUNT"
+	echo 0 > "$NULLB/power"
+	rmdir "$NULLB"
+	rmdir "$CGROUP/cfq_a" "$CGROUP/cfq_b"
+}
+
+# charged GROUP: REPLY is its blkio.time, of this device
+charged()
+{
+	local devno name value
+
+	REPLY=0
+	read -r devno < "/sys/block/$NAME/dev"
+	while read -r name value; do
+		[ "$name" != "$devno" ] || REPLY=$value
+	done < "$CGROUP/$1/blkio.time"
+}
+
+# run RUN ROUND
+run()
+{
+	local begin ms status=0 charged=()
+
+	new_device "$1"
+	begin=${EPOCHREALTIME/./}
+	# fio 3.33 trips over its own cgroups at the end, and gives no report then:
+	# so one each second, each of all that was done until then.
+	fio --status-interval=1 --output-format=terse --terse-version=3 "$JOB" \
+		> "$SHARE/$1.$2.terse" 2> "$SHARE/$1.$2.errors" || status=$?
+	ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
+	for group in cfq_a cfq_b; do
+		REPLY=-
+		[ -z "${CHARGE_MIN[$1]-}" ] || charged "$group"
+		charged+=("$REPLY")
+	done
+	echo "$1 $2 $status $ms ${charged[*]}" >> "$SHARE/runs"
+	echo "cfq-job: round $2, $1: done after $ms ms"
+	remove_device
+}
+
+rounds=$1
+mount_all
+if [ "$2" != 0 ]; then
+	sed "s/^runtime=.*/runtime=$2/" "$JOB" > /run/cfq.job
+	JOB=/run/cfq.job
+fi
+for ((round = 0; round < rounds; round++)); do
+	for name in "${RUNS[@]}"; do
+		run "$name" "$round"
+	done
+done

@@ -5,10 +5,11 @@
 # cgroup v1, on XFS on a device in memory that serves one request at a time.
 # SECONDS is the runtime in place of the job's own, 0: the job as it is.
 #
-# Leaves what fio said in $SHARE/RUN.ROUND.terse, and a line in $SHARE/runs:
-#	RUN ROUND FIO-STATUS MS CHARGED-A CHARGED-B
-# MS is how long fio took, its start and end included; CHARGED what the groups'
-# blkio.time grew by, in ns, or - where the scheduler is not cfq.
+# Leaves what fio said in $SHARE/RUN.ROUND.fio, and a line in $SHARE/runs:
+#	RUN ROUND FIO-STATUS MS IOS-A IOS-B CHARGED-A CHARGED-B
+# MS is how long fio took, its start and end included; IOS is what each group has
+# done by blkio.throttle.io_serviced, which counts under any scheduler; CHARGED is
+# its blkio.time in ns, or - where the scheduler is not cfq.
 
 set -euo pipefail
 
@@ -65,36 +66,39 @@ remove_device()
 	rmdir "$CGROUP/cfq_a" "$CGROUP/cfq_b"
 }
 
-# charged GROUP: REPLY is its blkio.time, of this device
-charged()
+# total GROUP FILE: REPLY is what the file says, of all devices
+total()
 {
-	local devno name value
+	local word words
 
 	REPLY=0
-	read -r devno < "/sys/block/$NAME/dev"
-	while read -r name value; do
-		[ "$name" != "$devno" ] || REPLY=$value
-	done < "$CGROUP/$1/blkio.time"
+	while read -r -a words; do
+		word=${words[0]}
+		[ "$word" != Total ] || REPLY=${words[1]}
+		[ "$2" != blkio.time ] || REPLY=${words[1]}
+	done < "$CGROUP/$1/$2"
 }
 
 # run RUN ROUND
 run()
 {
-	local begin ms status=0 charged=()
+	local begin ms status=0 figures=()
 
 	new_device "$1"
 	begin=${EPOCHREALTIME/./}
-	# fio 3.33 trips over its own cgroups at the end, and gives no report then:
-	# so one each second, each of all that was done until then.
-	fio --status-interval=1 --output-format=terse --terse-version=3 "$JOB" \
-		> "$SHARE/$1.$2.terse" 2> "$SHARE/$1.$2.errors" || status=$?
+	# fio 3.33 trips over its own cgroups when all is done, and gives no report.
+	{ fio "$JOB" > "$SHARE/$1.$2.fio" || status=$?; } 2>> "$SHARE/$1.$2.fio"
 	ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
 	for group in cfq_a cfq_b; do
-		REPLY=-
-		[ -z "${CHARGE_MIN[$1]-}" ] || charged "$group"
-		charged+=("$REPLY")
+		total "$group" blkio.throttle.io_serviced
+		figures+=("$REPLY")
 	done
-	echo "$1 $2 $status $ms ${charged[*]}" >> "$SHARE/runs"
+	for group in cfq_a cfq_b; do
+		REPLY=-
+		[ -z "${CHARGE_MIN[$1]-}" ] || total "$group" blkio.time
+		figures+=("$REPLY")
+	done
+	echo "$1 $2 $status $ms ${figures[*]}" >> "$SHARE/runs"
 	echo "cfq-job: round $2, $1: done after $ms ms"
 	remove_device
 }

@@ -8,8 +8,8 @@
 # Leaves what fio said in $SHARE/RUN.ROUND.fio, and a line in $SHARE/runs:
 #	RUN ROUND FIO-STATUS MS IOS-A IOS-B CHARGED-A CHARGED-B
 # MS is how long fio took, its start and end included; IOS is what each group has
-# done by blkio.throttle.io_serviced, which counts under any scheduler; CHARGED is
-# its blkio.time in ns, or - where the scheduler is not cfq.
+# done by its io_serviced, CHARGED its blkio.time in ns, or - where the scheduler is
+# not cfq.
 
 set -euo pipefail
 
@@ -23,9 +23,12 @@ MOUNT=/tmp/sda		# where the job has its files
 SIZE_MB=6144		# both files; what is never written takes no memory
 DELAY_NS=10000
 
-# What a slice is charged at least, in ns, by the name of a run
+# What a slice is charged at least, in ns, by the name of a run, and who counts
 RUNS=(none bfq cfq cfq-jiffy)
 declare -A CHARGE_MIN=([cfq]=1 [cfq-jiffy]=1000000)
+declare -A COUNTER=([none]=throttle.io_serviced [bfq]=bfq.io_serviced
+	[cfq]=io_serviced [cfq-jiffy]=io_serviced)
+HUGE_IOPS=100000000
 
 fail() { echo "cfq-job: $*"; exit 1; }
 
@@ -58,6 +61,19 @@ new_device()
 		echo "${CHARGE_MIN[$1]}" > "$QUEUE/iosched/slice_charge_min_ns"
 }
 
+# Where no scheduler counts, blk-throttle does, for who has a limit.
+new_groups()
+{
+	local group devno
+
+	read -r devno < "/sys/block/$NAME/dev"
+	for group in cfq_a cfq_b; do
+		mkdir "$CGROUP/$group"
+		[ "$1" != none ] || echo "$devno $HUGE_IOPS" \
+			> "$CGROUP/$group/blkio.throttle.write_iops_device"
+	done
+}
+
 remove_device()
 {
 	umount "$MOUNT"
@@ -85,12 +101,13 @@ run()
 	local begin ms status=0 figures=()
 
 	new_device "$1"
+	new_groups "$1"
 	begin=${EPOCHREALTIME/./}
 	# fio 3.33 trips over its own cgroups when all is done, and gives no report.
 	{ fio "$JOB" > "$SHARE/$1.$2.fio" || status=$?; } 2>> "$SHARE/$1.$2.fio"
 	ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
 	for group in cfq_a cfq_b; do
-		total "$group" blkio.throttle.io_serviced
+		total "$group" "blkio.${COUNTER[$1]}"
 		figures+=("$REPLY")
 	done
 	for group in cfq_a cfq_b; do

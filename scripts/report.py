@@ -155,7 +155,7 @@ def host():
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
-    kvm = "KVM" if os.access("/dev/kvm", os.W_OK) else "no KVM"
+    kvm = "/dev/kvm" if os.access("/dev/kvm", os.W_OK) else "no /dev/kvm"
     return f"{model}, {os.cpu_count()} CPUs, {kvm}"
 
 

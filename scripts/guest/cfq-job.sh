@@ -1,9 +1,10 @@
 #!/bin/bash
-# cfq-job.sh ROUNDS SECONDS
+# cfq-job.sh ROUNDS SECONDS DELAY-NS REQUESTS
 #
 # Runs in a guest: cfq.job by fio under each scheduler, ROUNDS times in turn, in
 # cgroup v1, on XFS on a device in memory that serves one request at a time.
-# SECONDS is the runtime in place of the job's own, 0: the job as it is.
+# SECONDS is the runtime in place of the job's own, 0: the job as it is. DELAY-NS is
+# what a request takes the device, REQUESTS how many a scheduler may have, 0: as it is.
 #
 # Leaves what fio said in $SHARE/RUN.ROUND.fio, and a line in $SHARE/runs:
 #	RUN ROUND FIO-STATUS MS IOS-A IOS-B CHARGED-A CHARGED-B
@@ -21,7 +22,6 @@ QUEUE=/sys/block/$NAME/queue
 CGROUP=/sys/fs/cgroup
 MOUNT=/tmp/sda		# where the job has its files
 SIZE_MB=6144		# both files; what is never written takes no memory
-DELAY_NS=10000
 
 # What a slice is charged at least, in ns, by the name of a run, and who counts
 RUNS=(none bfq cfq cfq-jiffy)
@@ -52,11 +52,13 @@ new_device()
 	echo 1 > "$NULLB/submit_queues"
 	echo 1 > "$NULLB/hw_queue_depth"
 	echo 2 > "$NULLB/irqmode"
-	echo "$DELAY_NS" > "$NULLB/completion_nsec"
+	echo "$delay_ns" > "$NULLB/completion_nsec"
 	echo 1 > "$NULLB/power"
 	mkfs.xfs -q "$DEV"
 	mount -t xfs "$DEV" "$MOUNT"
 	echo "${1%-jiffy}" > "$QUEUE/scheduler" || fail "this kernel has no ${1%-jiffy}"
+	[ "$requests" = 0 ] || [ "$1" = none ] ||
+		echo "$requests" > "$QUEUE/nr_requests"
 	[ -z "${CHARGE_MIN[$1]-}" ] ||
 		echo "${CHARGE_MIN[$1]}" > "$QUEUE/iosched/slice_charge_min_ns"
 }
@@ -120,10 +122,10 @@ run()
 	remove_device
 }
 
-rounds=$1
+rounds=$1 seconds=$2 delay_ns=$3 requests=$4
 mount_all
-if [ "$2" != 0 ]; then
-	sed "s/^runtime=.*/runtime=$2/" "$JOB" > /run/cfq.job
+if [ "$seconds" != 0 ]; then
+	sed "s/^runtime=.*/runtime=$seconds/" "$JOB" > /run/cfq.job
 	JOB=/run/cfq.job
 fi
 for ((round = 0; round < rounds; round++)); do

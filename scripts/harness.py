@@ -13,7 +13,9 @@ OUT = Path(os.environ.get("OUT", TOP / "out"))
 TREES = ("base", "patched")
 # Configurations that guest/configs.sh knows, in the order of the report, and
 # those of them that are measured with iostats off as well.
-CONFIGS = ("none", "wbt", "iolatency", "iocost", "throttle", "mq-deadline", "bfq", "all")
+CONFIGS = ("none", "wbt", "iolatency", "iocost", "throttle", "mq-deadline", "bfq", "cfq", "all")
+# The base kernel has no such scheduler.
+PATCHED_ONLY = ("cfq",)
 WITHOUT_IOSTATS = ("none",)
 
 
@@ -44,6 +46,11 @@ def config_names(text):
         if name not in CONFIGS:
             raise argparse.ArgumentTypeError(f"no such config: '{name}' ({', '.join(CONFIGS)})")
     return chosen
+
+
+def configs_of(tree, configs):
+    """Those of the configurations that the kernel of a tree has."""
+    return [c for c in configs if tree == "patched" or c not in PATCHED_ONLY]
 
 
 def settings_of(config):

@@ -36,12 +36,18 @@ def pair_ratio(items):
     """Of a pair of kernels: only measurements of one round are neighbours."""
     rounds = [{item["tree"]: item["iops"] for item in turn}
               for turn in grouped(items, "round").values()]
+    if any(len(r) < 2 for r in rounds):
+        return None         # the base has no such scheduler
     return median([r["patched"] / r["base"] for r in rounds])
 
 
 def bench_row(config, iostats, batch, items):
     """One configuration: ratios are taken within each pair only."""
     ratios = [pair_ratio(pair) for pair in grouped(items, "pair").values()]
+    if None in ratios:
+        return EMPTY_ROW | {
+            "bench": "blk-bench", "config": config, "iostats": iostats, "batch": batch,
+            "patched_iops": round(median([i["iops"] for i in items])), "pairs": len(ratios)}
     iops = {tree: [item["iops"] for item in found]
             for (tree,), found in grouped(items, "tree").items()}
     interval = median_interval(ratios)
@@ -53,6 +59,21 @@ def bench_row(config, iostats, batch, items):
         "ratio_min": round(min(ratios), 4), "ratio_max": round(max(ratios), 4),
         "ratio_interval": [round(x, 4) for x in interval] if interval else None,
         "pairs": len(ratios), "verdict": verdict(interval)}
+
+
+def compare_cfq(rows, bench):
+    """CFQ's speed over that of the others in the same kernel, by pairs of kernels."""
+    found = {key: median([i["iops"] for i in items]) for key, items in grouped(
+        [i for i in bench if i["tree"] == "patched" and i["iostats"] == 1],
+        "batch", "pair", "config").items()}
+    for (config, _, batch), row in rows.items():
+        if config != "cfq":
+            continue
+        for other in ("bfq", "mq-deadline"):
+            ratios = [iops / found[b, pair, other] for (b, pair, c), iops in found.items()
+                      if c == "cfq" and b == batch and (b, pair, other) in found]
+            if ratios:
+                row["over_" + other.replace("-", "_")] = round(median(ratios), 4)
 
 
 def on_off_fields(items):
@@ -97,16 +118,33 @@ def latency_rows(items):
     return rows
 
 
-def make_rows(bench, reads, fio, latencies=()):
+def cfq_job_rows(items):
+    """Medians of cfq.job by what it ran under; charged is part of the time that passed."""
+    rows = []
+    for (run,), found in grouped(items, "run").items():
+        row = EMPTY_ROW | {"bench": "cfq.job", "config": run, "iostats": 1,
+                           "rounds": len(found), "seconds": found[0]["seconds"]}
+        for group in ("cfq_a", "cfq_b"):
+            row[f"patched_{group}_iops"] = median([i[f"{group}_iops"] for i in found])
+        if found[0]["cfq_a_charged_ns"] is not None:
+            row["patched_charged"] = round(median(
+                [(i["cfq_a_charged_ns"] + i["cfq_b_charged_ns"]) / (i["seconds"] * 1e9)
+                 for i in found]), 4)
+        rows.append(row)
+    return rows
+
+
+def make_rows(bench, reads, fio, latencies=(), cfq_job=()):
     key = ("config", "iostats", "batch")
     rows = {k: bench_row(*k, items) for k, items in grouped(bench, *key).items()}
     for (config, batch), items in grouped(bench, "config", "batch").items():
         if (config, 1, batch) in rows:
             rows[config, 1, batch].update(on_off_fields(items))
+    compare_cfq(rows, bench)
     for k, items in grouped(reads, *key).items():
         row = rows.setdefault(k, EMPTY_ROW | {"bench": "blk-bench"} | dict(zip(key, k)))
         row.update(reads_fields(items))
-    return list(rows.values()) + latency_rows(latencies) + [
+    return list(rows.values()) + latency_rows(latencies) + cfq_job_rows(cfq_job) + [
         EMPTY_ROW | {"bench": "fio", "config": item["config"], "iostats": 1,
                      "device": item["device"], "engine": item["engine"],
                      "operation": item["operation"],
@@ -185,14 +223,14 @@ def millions(iops):
 
 
 def bench_text(rows):
-    rows = [r for r in rows if r["bench"] == "blk-bench" and r["ratio"] is not None]
+    rows = [r for r in rows if r["bench"] == "blk-bench" and r["patched_iops"] is not None]
     if not rows:
         return []
     lines = [[r["config"], r["iostats"], r["batch"], millions(r["base_iops"]),
               millions(r["patched_iops"]), fixed(r["ratio"]), fixed(r["ratio_min"]),
               fixed(r["ratio_max"]),
-              "-".join(fixed(x) for x in r["ratio_interval"] or []) or None,
-              r["verdict"]] for r in rows]
+              "-".join(fixed(x) for x in r.get("ratio_interval") or []) or None,
+              r.get("verdict")] for r in rows]
     return ["", "Speed: blk-bench in the user-mode kernel, random reads of one page, null_blk.",
             f"M IOPS and ratio are medians, the ratio one of {rows[0]['pairs']} pairs of kernels, and in a pair of",
             "alternating rounds; 95 %: interval of the median ratio.", ""] + table(["config", "iostats", "batch", "base", "patched", "ratio", "min",
@@ -202,7 +240,11 @@ def bench_text(rows):
 def on_off_text(rows):
     return [f"{r['config']}, iostats on against off, in alternating rounds: "
             f"{fixed(r.get('base_on_off'), 3)} base, {fixed(r.get('patched_on_off'), 3)} patched"
-            for r in rows if r.get("patched_on_off")]
+            for r in rows if r.get("patched_on_off")] + [
+                f"cfq over {other}, in the patched kernel: "
+                f"{fixed(r['over_' + other.replace('-', '_')])}"
+                for r in rows for other in ("bfq", "mq-deadline")
+                if "over_" + other.replace("-", "_") in r]
 
 
 def latency_text(rows):
@@ -218,6 +260,18 @@ def latency_text(rows):
             "thousand by the clock, in the user-mode kernel.", ""] \
         + table(["config", "completion", "base: stat", "clock", "ratio",
                  "patched: stat", "clock", "ratio"], lines)
+
+
+def cfq_job_text(rows):
+    rows = [r for r in rows if r["bench"] == "cfq.job"]
+    if not rows:
+        return []
+    lines = [[r["config"], fixed(r["patched_cfq_a_iops"], 0), fixed(r["patched_cfq_b_iops"], 0),
+              fixed(r.get("patched_charged"))] for r in rows]
+    return ["", f"cfq.job, {rows[0]['seconds']} s, medians of {rows[0]['rounds']} rounds in the "
+            "patched user-mode kernel: cfq_a writes as", "fast as it can, cfq_b 2048 IOPS; "
+            "cfq-jiffy charges each slice 1 ms at least.", ""] \
+        + table(["scheduler", "cfq_a IOPS", "cfq_b IOPS", "charged/time"], lines)
 
 
 def reads_text(rows):
@@ -254,8 +308,8 @@ def make_text(report):
             " ".join(f"{name} {where[name + '_sha256'][:12]}"
                      for name in ("series", "overlay", "config"))]
     rows = report["rows"]
-    return "\n".join(head + bench_text(rows) + reads_text(rows) + latency_text(rows)
-                     + fio_text(rows)) + "\n"
+    return "\n".join(head + bench_text(rows) + cfq_job_text(rows) + reads_text(rows)
+                     + latency_text(rows) + fio_text(rows)) + "\n"
 
 
 def make_plot(report, path):
@@ -296,7 +350,7 @@ def write_svg(report):
 
 def main():
     rows = make_rows(read_results("blk-bench"), read_results("clock-reads"), read_results("fio"),
-                     read_results("latencies"))
+                     read_results("latencies"), read_results("cfq-job"))
     if not rows:
         sys.exit(f"report.py: nothing measured in {BUILD / 'results'}: ./run does it")
     report = make_report(rows)

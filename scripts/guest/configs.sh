@@ -52,6 +52,7 @@ set_iolatency() { echo "$DEVNO target=100000" > "$GROUP/io.latency"; }
 set_throttle() { echo "$DEVNO rbps=$HUGE_BPS riops=$HUGE_IOPS" > "$GROUP/io.max"; }
 set_mq-deadline() { echo mq-deadline > "$QUEUE/scheduler"; }
 set_bfq() { echo bfq > "$QUEUE/scheduler"; }
+set_cfq() { echo cfq > "$QUEUE/scheduler"; }
 
 set_iocost()
 {

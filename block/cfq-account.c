@@ -260,7 +260,7 @@ unsigned int cfq_busy_avg(unsigned int avg, unsigned int busy)
  * cfq_ttime_update - add a sample to a think time
  * @ttime: think time
  * @now: when a request came; may be a stamp that lags behind the completion
- * @limit: what is longer counts as that, ns, below 1 << 52
+ * @limit: what is longer counts as that, ns; an hour is the most
  *
  * There is no sample before anything has completed.
  *
@@ -273,7 +273,8 @@ void cfq_ttime_update(struct cfq_ttime *ttime, u64 now, u64 limit)
 	if (!ttime->last_end)
 		return;
 
-	sample = min(blk_time_elapsed(now, ttime->last_end), limit);
+	sample = min3(blk_time_elapsed(now, ttime->last_end), limit,
+		      CFQ_TTIME_MAX_NS);
 	ttime->samples = (7 * ttime->samples + 256) / 8;
 	ttime->total = (7 * ttime->total + 256 * sample) / 8;
 	ttime->mean = div64_u64(ttime->total + 128, ttime->samples);

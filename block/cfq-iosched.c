@@ -78,9 +78,14 @@ static const char * const cfq_reasons[] = {
 
 static struct kmem_cache *cfq_queue_cache;
 
-#define cfq_log(cfqd, cfqq, fmt, ...)					\
-	blk_add_trace_msg((cfqd)->queue, "cfq%d%c " fmt, (cfqq)->pid,	\
-			  (cfqq)->sync ? 'S' : 'A', ##__VA_ARGS__)
+#define cfq_log(cfqq, fmt, ...)						\
+do {									\
+	const struct cfq_queue *__cfqq __maybe_unused = (cfqq);		\
+									\
+	blk_add_trace_msg(__cfqq->cfqd->queue, "cfq%d%c " fmt,		\
+			  __cfqq->pid, __cfqq->sync ? 'S' : 'A',	\
+			  ##__VA_ARGS__);				\
+} while (0)
 
 static struct cfq_queue *rq_cfqq(const struct request *rq)
 {
@@ -335,7 +340,7 @@ static void cfq_start_slice(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	cfqq->resid = 0;
 	slice->start = now ?: 1;
 	slice->end = slice->start + slice->allocated;
-	cfq_log(cfqd, cfqq, "slice start, %llu ns", slice->allocated);
+	cfq_log(cfqq, "slice start, %llu ns", slice->allocated);
 }
 
 static bool cfq_slice_over(const struct cfq_data *cfqd, u64 now)
@@ -376,7 +381,7 @@ static void cfq_charge_slice(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 		charge = slice->dispatched * CFQ_REQUEST_CHARGE;
 	slice->charged_until = cfq_min_vdisktime(slice->charged_until, now);
 
-	cfq_log(cfqd, cfqq, "expires, %s: %llu ns, %u requests, charge %llu",
+	cfq_log(cfqq, "expires, %s: %llu ns, %u requests, charge %llu",
 		cfq_reasons[reason], used, slice->dispatched, charge);
 	cfq_group_charge(cfqd, cfqq->group, charge);
 	cfq_stats_slice(cfqq->group, used, unaccounted);
@@ -909,7 +914,7 @@ static bool cfq_should_preempt(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 
 static void cfq_preempt(struct cfq_data *cfqd, struct cfq_queue *cfqq, u64 now)
 {
-	cfq_log(cfqd, cfqq, "preempts");
+	cfq_log(cfqq, "preempts");
 	cfq_expire(cfqd, now, CFQ_PREEMPTED);
 	if (cfqq->class == CFQ_IDLE)
 		return;
@@ -1275,9 +1280,10 @@ static u64 cfq_workload_slice(struct cfq_data *cfqd, struct cfq_group *cfqg,
 			      enum cfq_class class, enum cfq_workload wl)
 {
 	const struct cfq_tunables *tune = &cfqd->tune;
-	u64 slice = cfq_group_slice(cfqd, cfqg) * cfqg->wl_count[class][wl];
+	u64 slice = mul_u64_u64_div_u64(cfq_group_slice(cfqd, cfqg),
+					cfqg->wl_count[class][wl],
+					max(cfq_count_busy(cfqg, class), 1U));
 
-	slice = div_u64(slice, max(cfq_count_busy(cfqg, class), 1U));
 	if (wl == CFQ_ASYNC)
 		slice = mul_u64_u64_div_u64(slice, tune->slice[0],
 					    max(tune->slice[0], tune->slice[1]));
@@ -1346,10 +1352,7 @@ static void cfq_start_idling(struct cfq_data *cfqd, u64 now, u64 wait)
 			      HRTIMER_MODE_ABS);
 }
 
-/*
- * What the active queue's completion is good for. True if the device waits, for a
- * request in the device or for a next one.
- */
+/* Does the device wait for the active queue, which has no request to dispatch? */
 static bool cfq_waits_for_active(struct cfq_data *cfqd, u64 now)
 {
 	struct cfq_queue *cfqq = cfqd->active;
@@ -1381,7 +1384,7 @@ static void cfq_arm_idling(struct cfq_data *cfqd, u64 now)
 
 static struct cfq_queue *cfq_select_queue(struct cfq_data *cfqd, u64 now)
 {
-	struct cfq_queue *cfqq = cfqd->active, *other;
+	struct cfq_queue *cfqq = cfqd->active;
 	enum cfq_reason reason = CFQ_EMPTY;
 
 	if (!cfqq)
@@ -1394,14 +1397,6 @@ static struct cfq_queue *cfq_select_queue(struct cfq_data *cfqd, u64 now)
 		return NULL;
 	} else if (cfqd->idle_until) {
 		reason = CFQ_NOT_BACK;
-	} else {
-		other = cfq_close_queue(cfqd, cfqq);
-		if (other) {
-			cfq_merge_queues(cfqq, other);
-			cfq_expire(cfqd, now, CFQ_COOPERATES);
-			cfq_set_active(cfqd, other, now);
-			return other;
-		}
 	}
 	cfq_expire(cfqd, now, reason);
 next:
@@ -1573,6 +1568,8 @@ static bool cfq_has_work(struct blk_mq_hw_ctx *hctx)
 static void cfq_active_completed(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 				 u64 now)
 {
+	struct cfq_queue *other;
+
 	if (!cfqd->slice.start)
 		cfq_start_slice(cfqd, cfqq, now);
 	if (cfqq_has_requests(cfqq)) {
@@ -1582,6 +1579,13 @@ static void cfq_active_completed(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	}
 	if (cfq_slice_over(cfqd, now) && !cfq_group_wait(cfqd, cfqq, now)) {
 		cfq_expire(cfqd, now, CFQ_USED_UP);
+		return;
+	}
+	other = cfqq->dispatched ? NULL : cfq_close_queue(cfqd, cfqq);
+	if (other) {
+		cfq_merge_queues(cfqq, other);
+		cfq_expire(cfqd, now, CFQ_COOPERATES);
+		cfq_set_active(cfqd, other, now);
 		return;
 	}
 	if (!cfqd->idle_until)

@@ -44,9 +44,14 @@ enum cfq_workload {
 /* So many samples, in 1/256, and a think time is known */
 #define CFQ_TTIME_VALID	80
 
+/* Nobody thinks longer; decaying sums of this do not overflow. */
+#define CFQ_TTIME_MAX_NS	(3600ULL * NSEC_PER_SEC)
+
 /* All of the device, in the unit of cfq_group_share() */
-#define CFQ_SHARE_SHIFT	20
-#define CFQ_SHARE_ALL	(1U << CFQ_SHARE_SHIFT)
+enum {
+	CFQ_SHARE_SHIFT	= 20,
+	CFQ_SHARE_ALL	= 1 << CFQ_SHARE_SHIFT,
+};
 
 /* One request in the currency of time, where requests are what is charged */
 #define CFQ_REQUEST_CHARGE	((u64)NSEC_PER_MSEC)
@@ -357,7 +362,7 @@ struct cfq_queue {
  */
 struct cfq_data {
 	struct request_queue *queue;
-	spinlock_t lock;
+	spinlock_t lock;	/* all that is here, see above */
 	struct list_head dispatch;
 
 	struct rb_root_cached groups;

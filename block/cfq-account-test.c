@@ -119,22 +119,22 @@ static void cfq_test_level(struct kunit *test)
 
 static const struct cfq_adapt_case {
 	const char *name;
-	u64 slice, base, idle, group, busy, adapted;
+	u64 slice, base, floor, group, busy, adapted;
 } cfq_adapt_cases[] = {
-	{ "none busy", 100 * MS, 100 * MS, 8 * MS, 300 * MS, 0, 100 * MS },
-	{ "just fits", 180 * MS, 100 * MS, 8 * MS, 300 * MS, 3, 180 * MS },
+	{ "none busy", 100 * MS, 100 * MS, 16 * MS, 300 * MS, 0, 100 * MS },
+	{ "just fits", 180 * MS, 100 * MS, 16 * MS, 300 * MS, 3, 180 * MS },
 	{ "one too much", 100 * MS, 100 * MS, 0, 300 * MS - 1, 3, 100 * MS - 1 },
-	{ "many", 100 * MS, 100 * MS, 8 * MS, 300 * MS, 10, 30 * MS },
-	{ "many, high level", 180 * MS, 100 * MS, 8 * MS, 300 * MS, 10, 54 * MS },
-	{ "floor", 100 * MS, 100 * MS, 8 * MS, 300 * MS, 100, 16 * MS },
-	{ "floor, low level", 50 * MS, 100 * MS, 8 * MS, 300 * MS, 100, 8 * MS },
-	{ "idle below half", 100, 100, 49, 1, 99, 98 },
-	{ "huge idle", 90 * MS, 100 * MS, BIT_ULL(63), MS, 99, 90 * MS },
+	{ "many", 100 * MS, 100 * MS, 16 * MS, 300 * MS, 10, 30 * MS },
+	{ "many, high level", 180 * MS, 100 * MS, 16 * MS, 300 * MS, 10, 54 * MS },
+	{ "floor", 100 * MS, 100 * MS, 16 * MS, 300 * MS, 100, 16 * MS },
+	{ "floor, low level", 50 * MS, 100 * MS, 16 * MS, 300 * MS, 100, 8 * MS },
+	{ "floor below base", 100, 100, 99, 1, 99, 99 },
+	{ "huge floor", 90 * MS, 100 * MS, U64_MAX, MS, 99, 90 * MS },
 	{ "no group slice", 100 * MS, 100 * MS, 0, 0, 3, 1 },
-	{ "slice 0", 0, 100 * MS, 8 * MS, 300 * MS, 100, 0 },
+	{ "slice 0", 0, 100 * MS, 16 * MS, 300 * MS, 100, 0 },
 	{ "slice 1", 1, 100 * MS, 0, 300 * MS, 100, 1 },
-	{ "base 0", 100 * MS, 0, 8 * MS, 0, 100, 100 * MS },
-	{ "base 1", 100 * MS, 1, 8 * MS, 1, 100, 100 * MS },
+	{ "base 0", 100 * MS, 0, 16 * MS, 0, 100, 100 * MS },
+	{ "base 1", 100 * MS, 1, 16 * MS, 1, 100, 100 * MS },
 	{ "large", BIT_ULL(40), BIT_ULL(41), 0, BIT_ULL(40), 2, BIT_ULL(38) },
 	{ "huge base", 100 * MS, BIT_ULL(63), 0, 300 * MS, 2, 1 },
 	{ "huge group slice", MS, U64_MAX, 0, U64_MAX, UINT_MAX, MS },
@@ -145,7 +145,7 @@ static void cfq_test_adapt(struct kunit *test)
 	const struct cfq_adapt_case *c = test->param_value;
 
 	KUNIT_EXPECT_EQ(test, c->adapted,
-			cfq_adapt_slice(c->slice, c->base, c->idle, c->group,
+			cfq_adapt_slice(c->slice, c->base, c->floor, c->group,
 					c->busy));
 }
 

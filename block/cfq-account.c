@@ -45,17 +45,14 @@ u64 cfq_level_slice(u64 base, unsigned int level)
  * cfq_adapt_slice - shorten a slice so that many queues keep the latency low
  * @slice: slice of the queue by its level, ns
  * @base_sync: slice of a sync queue at the middle level, ns
- * @slice_idle: longest wait for the next request, ns
+ * @floor: shortest slice of a sync queue at the middle level, ns
  * @group_slice: all busy queues of the group are to be served within, ns
  * @busy: how many these are
- *
- * It stays at least twice @slice_idle at the middle level, and in proportion at
- * others: a shorter one would be spent on waiting.
  *
  * Context: Any, pure.
  * Return: slice, ns: at most @slice, and 0 only where that is 0.
  */
-u64 cfq_adapt_slice(u64 slice, u64 base_sync, u64 slice_idle, u64 group_slice,
+u64 cfq_adapt_slice(u64 slice, u64 base_sync, u64 floor, u64 group_slice,
 		    unsigned int busy)
 {
 	u64 turn, least;
@@ -67,9 +64,9 @@ u64 cfq_adapt_slice(u64 slice, u64 base_sync, u64 slice_idle, u64 group_slice,
 	/* so neither base_sync nor busy is 0 */
 
 	/* only fractions below: on x86, a quotient beyond 64 bits is fatal */
-	if (slice_idle >= base_sync - base_sync / 2)
+	if (floor >= base_sync)
 		return slice;
-	least = mul_u64_u64_div_u64(slice, 2 * slice_idle, base_sync);
+	least = mul_u64_u64_div_u64(slice, floor, base_sync);
 	least = max_t(u64, least, 1);
 	return clamp(mul_u64_u64_div_u64(slice, group_slice, turn),
 		     least, slice);

@@ -92,15 +92,13 @@ static struct cfq_queue *rq_cfqq(const struct request *rq)
 	return rq->rq_flags & RQF_ELVPRIV ? rq->elv.priv[0] : NULL;
 }
 
-/* Is it in the device? Requests come back from there without completing, too. */
-static bool rq_dispatched(const struct request *rq)
+/*
+ * The slice in which it was given to the device, or 0: it is not there. Requests
+ * come back without completing, too.
+ */
+static unsigned long rq_slice(const struct request *rq)
 {
-	return rq->elv.priv[1];
-}
-
-static void rq_set_dispatched(struct request *rq, bool dispatched)
-{
-	rq->elv.priv[1] = dispatched ? rq : NULL;
+	return (unsigned long)rq->elv.priv[1];
 }
 
 static sector_t cfq_end_sector(const struct request *rq)
@@ -316,16 +314,22 @@ static unsigned int cfq_count_busy(struct cfq_group *cfqg, enum cfq_class class)
 	return cfqg->busy_avg[class];
 }
 
+/* A turn is what comes before the slice as well, and all turns make the latency. */
 static u64 cfq_queue_slice(struct cfq_data *cfqd, struct cfq_queue *cfqq)
 {
 	const struct cfq_tunables *tune = &cfqd->tune;
 	u64 slice = cfq_level_slice(tune->slice[cfqq->sync], cfqq->level);
+	u64 group_slice, floor;
+	unsigned int busy;
 
 	if (!tune->low_latency || cfqq->class == CFQ_IDLE)
 		return slice;
-	return cfq_adapt_slice(slice, tune->slice[1], tune->slice_idle,
-			       cfq_group_slice(cfqd, cfqq->group),
-			       cfq_count_busy(cfqq->group, cfqq->class));
+	/* One that is shorter would be spent on waiting. */
+	floor = 2 * tune->slice_idle - min(cfqd->start_cost, tune->slice_idle);
+	busy = cfq_count_busy(cfqq->group, cfqq->class);
+	group_slice = cfq_group_slice(cfqd, cfqq->group);
+	group_slice -= min(busy * cfqd->start_cost, group_slice / 2);
+	return cfq_adapt_slice(slice, tune->slice[1], floor, group_slice, busy);
 }
 
 /* The clock of a slice starts when its first request completes. */
@@ -334,6 +338,8 @@ static void cfq_start_slice(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 {
 	struct cfq_slice *slice = &cfqd->slice;
 
+	cfqd->start_cost = (7 * cfqd->start_cost +
+			    blk_time_elapsed(now, slice->dispatch_start)) / 8;
 	cfqq->slice_len = cfq_queue_slice(cfqd, cfqq);
 	/* Overdrawn by no more than the last one, which may have been longer. */
 	slice->allocated = max_t(s64, cfqq->slice_len + cfqq->resid, 1);
@@ -354,6 +360,7 @@ static void cfq_set_active(struct cfq_data *cfqd, struct cfq_queue *cfqq, u64 no
 	u64 charged_until = cfqd->slice.charged_until;
 
 	cfqd->active = cfqq;
+	cfqd->slice_nr = cfqd->slice_nr + 1 ?: 1;
 	cfqd->slice = (struct cfq_slice) {
 		.dispatch_start	= now,
 		.charged_until	= charged_until,
@@ -1240,8 +1247,9 @@ static void cfq_depth_updated(struct blk_mq_hw_ctx *hctx)
 {
 	struct cfq_data *cfqd = hctx->queue->elevator->elevator_data;
 	struct sbitmap_queue *tags = &hctx->sched_tags->bitmap_tags;
+	unsigned int word = min(1U << tags->sb.shift, tags->sb.depth);
 
-	cfqd->async_depth = max(1U << tags->sb.shift >> 1, 1U);
+	cfqd->async_depth = max(word / 2, 1U);
 	sbitmap_queue_min_shallow_depth(tags, cfqd->async_depth);
 }
 
@@ -1364,12 +1372,21 @@ static bool cfq_waits_for_active(struct cfq_data *cfqd, u64 now)
 	return cfqq->group->dispatched && cfq_group_wait(cfqd, cfqq, now);
 }
 
+/* Is it only BE and IDLE that would be served instead? They get nothing from RT. */
+static bool cfq_only_rt(const struct cfq_data *cfqd, const struct cfq_queue *cfqq)
+{
+	return cfqq->class == CFQ_RT && cfqq->group->class_busy[CFQ_RT] == 1 &&
+	       !cfq_other_group(cfqd, cfqq->group);
+}
+
 /* All of the active queue's requests are done: is it worth it to wait for more? */
 static void cfq_arm_idling(struct cfq_data *cfqd, u64 now)
 {
 	struct cfq_queue *cfqq = cfqd->active;
 	u64 left = blk_time_elapsed(cfqd->slice.end, now);
 
+	if (cfq_only_rt(cfqd, cfqq))
+		left = cfqd->tune.slice_idle;
 	if (cfq_should_idle(cfqd, cfqq)) {
 		/* Not if its next request comes after the end of its slice. */
 		if (!cfqq->dispatched && !cfq_ttime_long(&cfqq->ttime, left))
@@ -1470,7 +1487,7 @@ static void cfq_ncq_sample(struct cfq_data *cfqd)
 static void cfq_count_dispatched(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 				 struct request *rq, int by)
 {
-	rq_set_dispatched(rq, by > 0);
+	rq->elv.priv[1] = by > 0 ? (void *)cfqd->slice_nr : NULL;
 	cfqq->dispatched += by;
 	cfqq->group->dispatched += by;
 	cfqd->in_driver += by;
@@ -1564,20 +1581,25 @@ static bool cfq_has_work(struct blk_mq_hw_ctx *hctx)
  * Completion
  */
 
-/* The active queue has got something done: its clock starts, or its time is over. */
+/*
+ * The active queue has got something done: its clock starts, or its time is over.
+ * What was still in the device from its last slice starts no clock, or those who
+ * are served twice in a row would pay more than others.
+ */
 static void cfq_active_completed(struct cfq_data *cfqd, struct cfq_queue *cfqq,
-				 u64 now)
+				 unsigned long slice, u64 now)
 {
 	struct cfq_queue *other;
 
-	if (!cfqd->slice.start)
+	if (!cfqd->slice.start && slice == cfqd->slice_nr)
 		cfq_start_slice(cfqd, cfqq, now);
 	if (cfqq_has_requests(cfqq)) {
 		if (cfq_slice_over(cfqd, now) && !cfqq->must_dispatch)
 			cfq_expire(cfqd, now, CFQ_USED_UP);
 		return;
 	}
-	if (cfq_slice_over(cfqd, now) && !cfq_group_wait(cfqd, cfqq, now)) {
+	if (cfq_slice_over(cfqd, now) && !cfq_group_wait(cfqd, cfqq, now) &&
+	    !cfq_only_rt(cfqd, cfqq)) {
 		cfq_expire(cfqd, now, CFQ_USED_UP);
 		return;
 	}
@@ -1600,6 +1622,7 @@ static bool __cfq_completed_request(struct cfq_data *cfqd, struct cfq_queue *cfq
 				    struct request *rq, u64 now)
 {
 	bool shared_bad = cfqq->users > 1 && cfqq_seeky(cfqq);
+	unsigned long slice = rq_slice(rq);
 
 	cfq_ncq_sample(cfqd);
 	cfq_count_dispatched(cfqd, cfqq, rq, -1);
@@ -1617,7 +1640,7 @@ static bool __cfq_completed_request(struct cfq_data *cfqd, struct cfq_queue *cfq
 	if (shared_bad)
 		cfqq->split = true;
 	if (cfqq == cfqd->active)
-		cfq_active_completed(cfqd, cfqq, now);
+		cfq_active_completed(cfqd, cfqq, slice, now);
 	rq->elv.priv[0] = NULL;
 	cfq_put_queue(cfqq);
 	return cfq_release(cfqd);
@@ -1635,7 +1658,7 @@ static void cfq_completed_request(struct request *rq, u64 now)
 	unsigned long flags;
 	bool kick;
 
-	if (!cfqq || !rq_dispatched(rq))
+	if (!cfqq || !rq_slice(rq))
 		return;
 	spin_lock_irqsave(&cfqd->lock, flags);
 	kick = __cfq_completed_request(cfqd, cfqq, rq, now);
@@ -1651,7 +1674,7 @@ static void cfq_requeue_request(struct request *rq)
 	struct cfq_queue *cfqq = rq_cfqq(rq);
 	unsigned long flags;
 
-	if (!cfqq || !rq_dispatched(rq))
+	if (!cfqq || !rq_slice(rq))
 		return;
 	spin_lock_irqsave(&cfqd->lock, flags);
 	cfq_count_dispatched(cfqd, cfqq, rq, -1);
@@ -1672,7 +1695,7 @@ static void cfq_finish_request(struct request *rq)
 	if (!cfqq)
 		return;
 	spin_lock_irqsave(&cfqd->lock, flags);
-	if (rq_dispatched(rq))
+	if (rq_slice(rq))
 		cfq_count_dispatched(cfqd, cfqq, rq, -1);
 	rq->elv.priv[0] = NULL;
 	cfq_put_queue(cfqq);
@@ -1954,6 +1977,7 @@ static void cfq_init_data(struct cfq_data *cfqd, struct request_queue *q)
 	INIT_LIST_HEAD(&cfqd->idle_queues);
 	cfqd->groups = RB_ROOT_CACHED;
 	cfqd->async_depth = 1;
+	cfqd->slice_nr = 1;
 	/* A device that takes so few at a time cannot find a better order. */
 	cfqd->ncq_fixed = q->tag_set->queue_depth < CFQ_NCQ_DEPTH;
 	cfqd->ncq = cfqd->ncq_fixed ? 0 : -1;

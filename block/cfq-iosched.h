@@ -340,6 +340,9 @@ struct cfq_queue {
  * @nr_queued: requests in queues
  * @active: the queue that is served
  * @slice: its slice
+ * @slice_nr: number of that slice, never 0
+ * @start_cost: how long it takes a queue to get its first request done, decaying
+ *	mean, ns
  * @active_group: the group that is served
  * @active_class: what is served there
  * @active_workload: the same
@@ -376,6 +379,8 @@ struct cfq_data {
 
 	struct cfq_queue *active;
 	struct cfq_slice slice;
+	unsigned long slice_nr;
+	u64 start_cost;
 	struct cfq_group *active_group;
 	enum cfq_class active_class;
 	enum cfq_workload active_workload;
@@ -411,7 +416,7 @@ struct cfq_io_cq {
 
 /* cfq-account.c: pure functions of times and weights, called under cfqd->lock */
 u64 cfq_level_slice(u64 base, unsigned int level);
-u64 cfq_adapt_slice(u64 slice, u64 base_sync, u64 slice_idle, u64 group_slice,
+u64 cfq_adapt_slice(u64 slice, u64 base_sync, u64 floor, u64 group_slice,
 		    unsigned int busy);
 u64 cfq_slice_used(const struct cfq_slice *slice, u64 now, u64 min,
 		   u64 *unaccounted);

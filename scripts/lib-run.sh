@@ -18,7 +18,7 @@
 refuse() { say "${0##*/}: $*"; exit 2; }
 
 # All options of both; each of the two refuses what it cannot do.
-TIMEOUT=600 DISK='' APPEND='' LOG='' CPUS=2 SHARE='' STDIN='' TTY='' ICOUNT=''
+TIMEOUT=600 VARIANT='' DISK='' APPEND='' LOG='' CPUS=2 SHARE='' STDIN='' TTY='' ICOUNT=''
 
 parse_options()
 {
@@ -31,6 +31,7 @@ parse_options()
 		esac
 		[ $# -ge 2 ] || refuse "option '$1' is unknown or lacks its value (see --help)"
 		case $1 in
+		--kernel) VARIANT=$2 ;;
 		--timeout) TIMEOUT=$2 ;;
 		--disk) DISK=$2 ;;
 		--append) APPEND=$2 ;;
@@ -42,6 +43,7 @@ parse_options()
 		shift 2
 	done
 	[ $# -ge 2 ] || refuse "needs a tree (base or patched) and a script (see --help)"
+	[[ $VARIANT =~ ^(x86|kasan)?$ ]] || refuse "--kernel takes x86 or kasan, not '$VARIANT'"
 	[[ $TIMEOUT =~ ^[1-9][0-9]*$ ]] || refuse "--timeout takes seconds, not '$TIMEOUT'"
 	[[ $CPUS =~ ^[1-9][0-9]*$ ]] || refuse "--cpus takes a number, not '$CPUS'"
 	[[ -z $DISK || $DISK =~ ^[1-9][0-9]*[MG]$ ]] || refuse "--disk takes a size like 4G, not '$DISK'"
@@ -58,8 +60,10 @@ prepare()
 {
 	local script=${CMD[1]##*/}
 
-	KERNEL=$(kernel_image "$1" "$TREE")
-	[ -e "$KERNEL" ] || refuse "no $TREE kernel to boot, build it first: scripts/build $1 $TREE"
+	VARIANT=${VARIANT:-$1}
+	KERNEL=$(kernel_image "$VARIANT" "$TREE")
+	[ -e "$KERNEL" ] ||
+		refuse "no $TREE kernel to boot, build it first: scripts/build $VARIANT $TREE"
 	[ -n "$LOG" ] || LOG=$BUILD/log/${0##*/}-$TREE-${script%.sh}.log
 	mkdir -p "$BUILD" "$(dirname "$LOG")"
 	LOG=$(realpath "$LOG")

@@ -112,7 +112,7 @@ tree_dir()
 	esac
 }
 
-# obj_dir um|x86 base|patched: where it is built.  A direct child of the tree,
+# obj_dir um|x86|kasan base|patched: where it is built.  A direct child of the tree,
 # for then kbuild calls the source tree ".." and the ccache hits in all trees.
 obj_dir()
 {
@@ -120,12 +120,12 @@ obj_dir()
 
 	tree=$(tree_dir "$2") || exit 1
 	case $1 in
-	um | x86) echo "$tree/.o-$1" ;;
-	*) die "no such kind of kernel: '$1' (um or x86)" ;;
+	um | x86 | kasan) echo "$tree/.o-$1" ;;
+	*) die "no such kind of kernel: '$1' (um, x86 or kasan)" ;;
 	esac
 }
 
-# kernel_image um|x86 base|patched: the file that boots
+# kernel_image um|x86|kasan base|patched: the file that boots
 kernel_image()
 {
 	local obj
@@ -133,11 +133,11 @@ kernel_image()
 	obj=$(obj_dir "$1" "$2") || exit 1
 	case $1 in
 	um) echo "$obj/linux" ;;
-	x86) echo "$obj/arch/x86/boot/bzImage" ;;
+	*) echo "$obj/arch/x86/boot/bzImage" ;;
 	esac
 }
 
-# kmake um|x86 SOURCE-DIR MAKE-ARGUMENT...: the kernel's make for one kind
+# kmake um|x86|kasan SOURCE-DIR MAKE-ARGUMENT...: the kernel's make for one kind
 kmake()
 {
 	local kind=$1 src=$2 arch=um

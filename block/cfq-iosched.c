@@ -32,9 +32,6 @@ enum {
 	/* So many at once in a device that reorders; fewer tags, and it cannot. */
 	CFQ_NCQ_DEPTH		= 5,
 
-	/* Looks at the depth before the device's nature counts as known. */
-	CFQ_NCQ_SAMPLES		= 50,
-
 	/* A queue with so many requests at once is not shallow, however seeky. */
 	CFQ_DEEP		= 4,
 
@@ -63,8 +60,7 @@ enum cfq_reason {
 	CFQ_MOVED,
 };
 
-#ifdef CONFIG_BLK_DEV_IO_TRACE
-static const char * const cfq_reasons[] = {
+static const char * const cfq_reasons[] __maybe_unused = {
 	[CFQ_USED_UP]		= "used up",
 	[CFQ_EMPTY]		= "no request",
 	[CFQ_NOT_BACK]		= "idled in vain",
@@ -74,7 +70,6 @@ static const char * const cfq_reasons[] = {
 	[CFQ_COOPERATES]	= "goes on in another queue",
 	[CFQ_MOVED]		= "other group or priority",
 };
-#endif
 
 static struct kmem_cache *cfq_queue_cache;
 
@@ -113,7 +108,7 @@ static struct cfq_io_cq *icq_to_cic(struct io_cq *icq)
 
 static bool cfqq_has_requests(const struct cfq_queue *cfqq)
 {
-	return !RB_EMPTY_ROOT(&cfqq->sorted);
+	return cfqq->queued;
 }
 
 static bool cfqq_busy(const struct cfq_queue *cfqq)
@@ -136,7 +131,7 @@ static enum cfq_workload cfqq_workload(const struct cfq_queue *cfqq)
 /* Are groups charged by requests? Time says nothing where the device overlaps them. */
 static bool cfq_charges_requests(const struct cfq_data *cfqd)
 {
-	return !cfqd->tune.slice_idle && cfqd->ncq > 0;
+	return !cfqd->tune.slice_idle && cfqd->ncq;
 }
 
 static bool rq_priority(const struct request *rq)
@@ -394,7 +389,7 @@ static void cfq_charge_slice(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	cfq_stats_slice(cfqq->group, used, unaccounted);
 }
 
-/* The slice of the active queue ends here. The queue may be freed by that. */
+/* The slice of the active queue ends here. */
 static void cfq_expire(struct cfq_data *cfqd, u64 now, enum cfq_reason reason)
 {
 	struct cfq_queue *cfqq = cfqd->active;
@@ -444,25 +439,27 @@ static void cfq_put_queue(struct cfq_queue *cfqq)
 		cfq_free_queue(cfqq);
 }
 
+static enum cfq_class cfq_class(unsigned short ioprio, unsigned int *level)
+{
+	*level = IOPRIO_PRIO_LEVEL(ioprio);
+	switch (IOPRIO_PRIO_CLASS(ioprio)) {
+	case IOPRIO_CLASS_RT:
+		return CFQ_RT;
+	case IOPRIO_CLASS_BE:
+		return CFQ_BE;
+	case IOPRIO_CLASS_IDLE:
+		*level = IOPRIO_NR_LEVELS - 1;
+		return CFQ_IDLE;
+	default:
+		*level = IOPRIO_BE_NORM;
+		return CFQ_BE;
+	}
+}
+
 static void cfq_set_ioprio(struct cfq_queue *cfqq, unsigned short ioprio)
 {
 	cfqq->ioprio = ioprio;
-	cfqq->level = IOPRIO_PRIO_LEVEL(ioprio);
-	switch (IOPRIO_PRIO_CLASS(ioprio)) {
-	case IOPRIO_CLASS_RT:
-		cfqq->class = CFQ_RT;
-		break;
-	case IOPRIO_CLASS_IDLE:
-		cfqq->class = CFQ_IDLE;
-		cfqq->level = IOPRIO_NR_LEVELS - 1;
-		break;
-	case IOPRIO_CLASS_BE:
-		cfqq->class = CFQ_BE;
-		break;
-	default:
-		cfqq->class = CFQ_BE;
-		cfqq->level = IOPRIO_BE_NORM;
-	}
+	cfqq->class = cfq_class(ioprio, &cfqq->level);
 }
 
 static void cfq_init_queue(struct cfq_data *cfqd, struct cfq_queue *cfqq,
@@ -474,7 +471,6 @@ static void cfq_init_queue(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	cfqq->users = 1;
 	cfqq->sync = sync;
 	cfqq->pid = sync ? current->pid : 0;
-	cfqq->sorted = RB_ROOT;
 	INIT_LIST_HEAD(&cfqq->fifo);
 	INIT_LIST_HEAD(&cfqq->node);
 	cfqq->group = cfqg;
@@ -520,9 +516,11 @@ static void cfq_leave_group(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	busy = cfqq_busy(cfqq);
 	if (busy)
 		cfq_del_busy(cfqd, cfqq, now);
-	list_for_each_entry(rq, &cfqq->fifo, queuelist) {
-		cfq_stats_remove(cfqq->group, rq->cmd_flags);
-		cfq_stats_insert(to, rq->cmd_flags, now);
+	if (cfq_stats_on()) {
+		list_for_each_entry(rq, &cfqq->fifo, queuelist) {
+			cfq_stats_remove(cfqq->group, rq->cmd_flags);
+			cfq_stats_insert(to, rq->cmd_flags, now);
+		}
 	}
 	cfqq->group->dispatched -= cfqq->dispatched;
 	to->dispatched += cfqq->dispatched;
@@ -592,15 +590,21 @@ static struct cfq_queue *cfq_get_sync(struct cfq_data *cfqd,
 	return cfq_new_sync(cfqd, cic, cfqg, ioprio, now);
 }
 
+static struct cfq_queue **cfq_async_slot(struct cfq_group *cfqg,
+					 unsigned short ioprio)
+{
+	unsigned int level;
+	enum cfq_class class = cfq_class(ioprio, &level);
+
+	return class == CFQ_IDLE ? &cfqg->async_idle : &cfqg->async[class][level];
+}
+
 static struct cfq_queue *cfq_get_async(struct cfq_data *cfqd,
 				       struct cfq_group *cfqg,
 				       unsigned short ioprio)
 {
-	struct cfq_queue **slot, key = {};
+	struct cfq_queue **slot = cfq_async_slot(cfqg, ioprio);
 
-	cfq_set_ioprio(&key, ioprio);
-	slot = key.class == CFQ_IDLE ? &cfqg->async_idle :
-				       &cfqg->async[key.class][key.level];
 	if (!*slot)
 		*slot = cfq_alloc_queue(cfqd, cfqg, false, ioprio);
 	return *slot ?: &cfqd->oom_queue;
@@ -727,7 +731,7 @@ static void cfq_sort(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	/* Without heads, any place is as good to go on from. */
 	if (!cfqq->next_rq || rq_priority(rq) || !blk_queue_nonrot(cfqd->queue))
 		cfqq->next_rq = cfq_closer(cfqd, cfqq->next_rq, rq, cfqd->last_pos);
-	cfqq->queued[rq_is_sync(rq)]++;
+	cfqq->queued++;
 	cfqq->priority += rq_priority(rq);
 	WRITE_ONCE(cfqd->nr_queued, cfqd->nr_queued + 1);
 }
@@ -738,7 +742,7 @@ static void cfq_unsort(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	if (cfqq->next_rq == rq)
 		cfqq->next_rq = cfq_next_request(cfqd, cfqq, rq);
 	elv_rb_del(&cfqq->sorted, rq);
-	cfqq->queued[rq_is_sync(rq)]--;
+	cfqq->queued--;
 	cfqq->priority -= rq_priority(rq);
 	WRITE_ONCE(cfqd->nr_queued, cfqd->nr_queued - 1);
 }
@@ -797,7 +801,7 @@ static void cfq_update_ttimes(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	waits = active && active->group == cfqg && !cfqq_has_requests(active);
 	seeky = waits && active->class == cfqq->class &&
 		active->busy_workload == CFQ_SEEKY;
-	if (cfqg->wl_count[cfqq->class][CFQ_SEEKY] == seeky)
+	if (!cfqq->idle_worth && cfqg->wl_count[cfqq->class][CFQ_SEEKY] == seeky)
 		cfq_ttime_update(&cfqg->seeky_ttime[cfqq->class], now,
 				 2 * tune->slice_idle);
 	if (cfqg->nr_busy == waits && !cfqg->dispatched)
@@ -809,7 +813,7 @@ static void cfq_update_idle_worth(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 				  struct request *rq)
 {
 	u64 limit = cfqd->tune.slice_idle;
-	bool deep = cfqq->queued[1] >= CFQ_DEEP;
+	bool deep = cfqq->queued >= CFQ_DEEP;
 
 	if (cfqq->class == CFQ_IDLE || !limit)
 		cfqq->idle_worth = false;
@@ -834,7 +838,7 @@ static bool cfq_should_idle(const struct cfq_data *cfqd,
 
 	if (!cfqd->tune.slice_idle || !cfqq->sync || cfqq->class == CFQ_IDLE)
 		return false;
-	if (blk_queue_nonrot(cfqd->queue) && cfqd->ncq > 0)
+	if (blk_queue_nonrot(cfqd->queue) && cfqd->ncq)
 		return false;
 	if (cfqq->idle_worth)
 		return true;
@@ -921,10 +925,7 @@ static bool cfq_should_preempt(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 
 static void cfq_preempt(struct cfq_data *cfqd, struct cfq_queue *cfqq, u64 now)
 {
-	cfq_log(cfqq, "preempts");
 	cfq_expire(cfqd, now, CFQ_PREEMPTED);
-	if (cfqq->class == CFQ_IDLE)
-		return;
 	/* The rest of the workload's time is spent on this one. */
 	cfq_switch_group(cfqd, cfqq->group, now);
 	cfqd->active_class = cfqq->class;
@@ -980,10 +981,14 @@ static void cfq_merge_queues(struct cfq_queue *cfqq, struct cfq_queue *to)
 static void cfq_update_ioprio(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 			      unsigned short ioprio, u64 now)
 {
+	unsigned int level;
 	bool busy;
 
 	if (likely(cfqq->ioprio == ioprio) || !cfqq->sync ||
 	    cfqq == &cfqd->oom_queue || cfqq->users > 1)
+		return;
+	/* The rest of it is a hint, which is nothing to CFQ. */
+	if (cfq_class(ioprio, &level) == cfqq->class && level == cfqq->level)
 		return;
 	if (cfqq == cfqd->active)
 		cfq_expire(cfqd, now, CFQ_MOVED);
@@ -1045,7 +1050,9 @@ static void cfq_queue_request(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	} else if (cfq_should_preempt(cfqd, cfqq, rq, now)) {
 		cfq_preempt(cfqd, cfqq, now);
 		cfq_release(cfqd);
-	} else if (!cfqd->active) {
+	} else if (!cfqd->active || (cfqd->active->group == cfqg &&
+				     !cfqq_has_requests(cfqd->active))) {
+		/* If it was for the group that the device waited, it need not now. */
 		cfq_release(cfqd);
 	}
 }
@@ -1073,7 +1080,8 @@ static void cfq_insert_request(struct cfq_data *cfqd, struct cfq_io_cq *cic,
 	/* One that comes back from the device has its queue already. */
 	cfqq = rq_cfqq(rq) ?: cfq_request_queue(cfqd, cic, rq, now);
 	cfq_queue_request(cfqd, cfqq, rq, now);
-	if (rq_mergeable(rq) && !blk_queue_nomerges(q)) {
+	/* The core joins discards that are queued without telling the scheduler. */
+	if (rq_mergeable(rq) && !blk_queue_nomerges(q) && !blk_discard_mergable(rq)) {
 		elv_rqhash_add(q, rq);
 		if (!q->last_merge)
 			q->last_merge = rq;
@@ -1122,17 +1130,14 @@ static struct cfq_queue *cfq_bio_queue(struct cfq_data *cfqd,
 				       struct cfq_io_cq *cic, struct bio *bio)
 {
 	struct cfq_group *cfqg = cfq_bio_group(cfqd, bio);
-	struct cfq_queue *cfqq, key = {};
+	struct cfq_queue *cfqq;
 
-	if (op_is_sync(bio->bi_opf)) {
-		cfqq = cic ? cic->sync : NULL;
-		while (cfqq && cfqq->merge_to)
-			cfqq = cfqq->merge_to;
-		return cfqq && cfqq->group == cfqg ? cfqq : NULL;
-	}
-	cfq_set_ioprio(&key, bio_prio(bio));
-	return key.class == CFQ_IDLE ? cfqg->async_idle :
-				       cfqg->async[key.class][key.level];
+	if (!op_is_sync(bio->bi_opf))
+		return *cfq_async_slot(cfqg, bio_prio(bio));
+	cfqq = cic ? cic->sync : NULL;
+	while (cfqq && cfqq->merge_to)
+		cfqq = cfqq->merge_to;
+	return cfqq && cfqq->group == cfqg ? cfqq : NULL;
 }
 
 static bool cfq_bio_merge(struct request_queue *q, struct bio *bio,
@@ -1169,8 +1174,7 @@ static bool cfq_allow_merge(struct request_queue *q, struct request *rq,
 {
 	struct cfq_data *cfqd = q->elevator->elevator_data;
 
-	return rq_cfqq(rq) == cfqd->bio_queue &&
-	       (rq_is_sync(rq) || !op_is_sync(bio->bi_opf));
+	return rq_cfqq(rq) == cfqd->bio_queue;
 }
 
 /* Something to merge with at its front; the core looks for the back by itself. */
@@ -1197,7 +1201,7 @@ static void cfq_request_merged(struct request_queue *q, struct request *rq,
 
 	if (type != ELEVATOR_FRONT_MERGE || !cfqq)
 		return;
-	/* In place: cfq_has_work() must not see a queue that is empty. */
+	/* In place: cfq_has_work() must not see that nothing is queued. */
 	if (cfqq->next_rq == rq)
 		cfqq->next_rq = cfq_next_request(cfqd, cfqq, rq);
 	elv_rb_del(&cfqq->sorted, rq);
@@ -1387,9 +1391,9 @@ static void cfq_arm_idling(struct cfq_data *cfqd, u64 now)
 
 	if (cfq_only_rt(cfqd, cfqq))
 		left = cfqd->tune.slice_idle;
-	if (cfq_should_idle(cfqd, cfqq)) {
-		/* Not if its next request comes after the end of its slice. */
-		if (!cfqq->dispatched && !cfq_ttime_long(&cfqq->ttime, left))
+	/* Not for the queue if its next request comes after the end of its slice. */
+	if (cfq_should_idle(cfqd, cfqq) && !cfq_ttime_long(&cfqq->ttime, left)) {
+		if (!cfqq->dispatched)
 			cfq_start_idling(cfqd, now, cfqd->tune.slice_idle);
 	} else if (!cfqq->group->dispatched) {
 		u64 wait = cfq_group_wait(cfqd, cfqq, now);
@@ -1468,22 +1472,6 @@ static struct request *cfq_late_request(struct cfq_queue *cfqq, u64 now)
 	return rq && time_after64(now, rq->fifo_time) ? rq : NULL;
 }
 
-static void cfq_ncq_sample(struct cfq_data *cfqd)
-{
-	if (cfqd->ncq_fixed || cfqd->ncq > 0)
-		return;
-	cfqd->ncq_best = max(cfqd->ncq_best, cfqd->in_driver);
-	if (cfqd->ncq_best >= CFQ_NCQ_DEPTH) {
-		cfqd->ncq = 1;
-		return;
-	}
-	/* It says nothing of the device if there was nothing to give it. */
-	if (cfqd->nr_queued + cfqd->in_driver < CFQ_NCQ_DEPTH)
-		return;
-	if (++cfqd->ncq_samples >= CFQ_NCQ_SAMPLES)
-		cfqd->ncq = 0;
-}
-
 static void cfq_count_dispatched(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 				 struct request *rq, int by)
 {
@@ -1491,6 +1479,9 @@ static void cfq_count_dispatched(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	cfqq->dispatched += by;
 	cfqq->group->dispatched += by;
 	cfqd->in_driver += by;
+	if (cfqd->in_driver >= CFQ_NCQ_DEPTH &&
+	    cfqd->queue->tag_set->queue_depth >= CFQ_NCQ_DEPTH)
+		cfqd->ncq = true;
 	if (rq_is_sync(rq))
 		cfqd->sync_in_driver += by;
 }
@@ -1624,7 +1615,6 @@ static bool __cfq_completed_request(struct cfq_data *cfqd, struct cfq_queue *cfq
 	bool shared_bad = cfqq->users > 1 && cfqq_seeky(cfqq);
 	unsigned long slice = rq_slice(rq);
 
-	cfq_ncq_sample(cfqd);
 	cfq_count_dispatched(cfqd, cfqq, rq, -1);
 	if (cfq_stats_on())
 		cfq_stats_completed(cfqq->group, rq, now);
@@ -1667,14 +1657,17 @@ static void cfq_completed_request(struct request *rq, u64 now)
 		cfq_kick(cfqd);
 }
 
-/* The device gave it back. It is inserted again, or goes there past the scheduler. */
+/*
+ * The device gave it back, and it is inserted again. What the driver has prepared
+ * goes to the device without coming by here, so it counts as if it never left it.
+ */
 static void cfq_requeue_request(struct request *rq)
 {
 	struct cfq_data *cfqd = rq->q->elevator->elevator_data;
 	struct cfq_queue *cfqq = rq_cfqq(rq);
 	unsigned long flags;
 
-	if (!cfqq || !rq_slice(rq))
+	if (!cfqq || !rq_slice(rq) || (rq->rq_flags & RQF_DONTPREP))
 		return;
 	spin_lock_irqsave(&cfqd->lock, flags);
 	cfq_count_dispatched(cfqd, cfqq, rq, -1);
@@ -1707,7 +1700,6 @@ static void cfq_finish_request(struct request *rq)
 
 static void cfq_prepare_request(struct request *rq)
 {
-	rq->elv.icq = NULL;
 	rq->elv.priv[0] = NULL;
 	rq->elv.priv[1] = NULL;
 }
@@ -1843,7 +1835,7 @@ static unsigned int cfq_count_list(const struct list_head *queues)
 	unsigned int count = 0;
 
 	list_for_each_entry(cfqq, queues, node)
-		count += cfqq->queued[0] + cfqq->queued[1];
+		count += cfqq->queued;
 	return count;
 }
 
@@ -1910,7 +1902,7 @@ static int cfq_active_show(void *data, struct seq_file *m)
 		seq_printf(m, "pid %d %s/%u %s queued %u dispatched %u\n",
 			   cfqq->pid, classes[cfqq->class], cfqq->level,
 			   workloads[cfqq->busy_workload],
-			   cfqq->queued[0] + cfqq->queued[1], cfqq->dispatched);
+			   cfqq->queued, cfqq->dispatched);
 	else
 		seq_puts(m, "none\n");
 	spin_unlock_irq(&cfqd->lock);
@@ -1975,12 +1967,6 @@ static void cfq_init_data(struct cfq_data *cfqd, struct request_queue *q)
 	spin_lock_init(&cfqd->lock);
 	INIT_LIST_HEAD(&cfqd->dispatch);
 	INIT_LIST_HEAD(&cfqd->idle_queues);
-	cfqd->groups = RB_ROOT_CACHED;
-	cfqd->async_depth = 1;
-	cfqd->slice_nr = 1;
-	/* A device that takes so few at a time cannot find a better order. */
-	cfqd->ncq_fixed = q->tag_set->queue_depth < CFQ_NCQ_DEPTH;
-	cfqd->ncq = cfqd->ncq_fixed ? 0 : -1;
 	hrtimer_init(&cfqd->idle_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	cfqd->idle_timer.function = cfq_idle_timer;
 	cfq_init_tunables(cfqd);

@@ -267,7 +267,7 @@ struct cfq_group {
  * @sorted: its requests, by sector
  * @fifo: its requests, by insertion
  * @next_rq: the one to dispatch next
- * @queued: requests of async and sync kind in @sorted
+ * @queued: requests in @sorted
  * @dispatched: requests in the device
  * @priority: requests in @sorted that are marked as metadata or priority
  * @last_pos: sector after its last request that was inserted
@@ -299,14 +299,14 @@ struct cfq_queue {
 	struct rb_root sorted;
 	struct list_head fifo;
 	struct request *next_rq;
-	unsigned int queued[2];
+	unsigned int queued;
 	unsigned int dispatched;
 	unsigned int priority;
 	sector_t last_pos;
 	u32 seek_history;
 
 	enum cfq_class class;
-	unsigned short level;
+	unsigned int level;
 	unsigned short ioprio;
 	bool sync;
 	bool idle_worth;
@@ -354,10 +354,7 @@ struct cfq_queue {
  * @sync_in_driver: sync ones of those
  * @last_pos: sector after the last request dispatched
  * @last_sync_end: when a sync request completed last
- * @ncq: does the device reorder? -1 if not yet known
- * @ncq_fixed: that is known from its depth
- * @ncq_best: most requests in the device, when there were enough
- * @ncq_samples: how often was looked
+ * @ncq: does the device take many requests at once, and reorder them?
  * @bio_queue: the queue of the bio that is to be merged
  * @async_depth: how deep into a word of tags async requests may go
  * @tune: tunables
@@ -393,10 +390,7 @@ struct cfq_data {
 	unsigned int sync_in_driver;
 	sector_t last_pos;
 	u64 last_sync_end;
-	int ncq;
-	bool ncq_fixed;
-	unsigned int ncq_best;
-	unsigned int ncq_samples;
+	bool ncq;
 
 	struct cfq_queue *bio_queue;
 	unsigned int async_depth;

@@ -7,7 +7,8 @@
 #
 # The device serves one request at a time with a fixed latency, so it is the
 # bottleneck even where the CPU is slow, and time is requests. Each group keeps so
-# many requests queued that a late wake-up does not leave it without.
+# many requests queued that a late wake-up does not leave it without, or just one
+# after the other, and then it is cfq that has to wait.
 
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -67,7 +68,15 @@ weigh()
 	done
 }
 
-# loads RW KEY
+# start_cfq ROTATIONAL
+start_cfq()
+{
+	cfq_on "$DEV" "$1"
+	echo "$NR_REQUESTS" > "/sys/block/$DEV/queue/nr_requests"
+	cfq_tune "$DEV" slice_sync "$SLICE_MS"
+}
+
+# loads RW KEY IODEPTH
 loads()
 {
 	local name
@@ -75,7 +84,7 @@ loads()
 	KEY=$2
 	for name in "${NAMES[@]}"; do
 		fio_start "$CGROOT/$name" "$name" "$DEV" --rw="$1" --bs=4k \
-			--iodepth="$IODEPTH"
+			--iodepth="$3"
 	done
 	for name in "${NAMES[@]}"; do
 		fio_wait_io "$CGROOT/$name" "$DEV" "$KEY"
@@ -111,25 +120,32 @@ need_cgroup_io
 need_cgroup_file io.cfq.weight CONFIG_CFQ_GROUP_IOSCHED
 need_done
 
-ktap_set_plan 7
+ktap_set_plan 9
 nullb_create "$DEV" size=1024 queue_mode=2 irqmode=2 submit_queues=1 \
 	completion_nsec="$LATENCY_NS" hw_queue_depth=1
-cfq_on "$DEV"
-echo "$NR_REQUESTS" > "/sys/block/$DEV/queue/nr_requests"
-cfq_tune "$DEV" slice_sync "$SLICE_MS"
+start_cfq 0
 for name in "${NAMES[@]}" p; do
 	cg_make "$name"
 done
 echo +io > "$CGROOT/p/cgroup.subtree_control"
 cg_make p/a
 cg_make p/b
-loads randread rios
+loads randread rios "$IODEPTH"
 both "readers"
 # The same readers with equal weights: it was the weights that told.
 weigh a 100 b 100 c 100
 check "readers: equal weights give equal shares" "a b c" 1 1 1
 finish "readers"
-loads randwrite wios
+loads randwrite wios "$IODEPTH"
 both "sync writers"
 finish "sync writers"
+
+# It waits for the next request of a process, or if its slice is over, of the group.
+set_sched "$DEV" none
+start_cfq 1
+loads read rios 1
+weigh a 100 b 200 c 400
+check "one request at a time: weights 100, 200, 400 within $TOLERANCE %" "a b c" \
+	100 200 400
+finish "one request at a time"
 ktap_finished

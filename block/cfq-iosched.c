@@ -1510,12 +1510,15 @@ static void cfq_end_of_turn(struct cfq_data *cfqd, struct cfq_queue *cfqq, u64 n
 
 	if (cfqd->nr_busy == 1)
 		return;
-	if (cfqq->class == CFQ_IDLE)
+	if (cfqq->class == CFQ_IDLE) {
 		cfq_expire(cfqd, now, CFQ_ONE_FROM_IDLE);
-	else if (!cfqq->sync && cfqd->slice.dispatched >= async_max)
+	} else if (!cfqq->sync && cfqd->slice.dispatched >= async_max) {
 		cfq_expire(cfqd, now, CFQ_ASYNC_ENOUGH);
-	else if (!cfqq_has_requests(cfqq) && !cfq_waits_for_active(cfqd, now))
+		/* Not once more as long as others wait. */
+		cfqd->workload_end = now;
+	} else if (!cfqq_has_requests(cfqq) && !cfq_waits_for_active(cfqd, now)) {
 		cfq_expire(cfqd, now, CFQ_EMPTY);
+	}
 }
 
 static struct request *__cfq_dispatch_request(struct cfq_data *cfqd)

@@ -3,8 +3,9 @@
 #
 # What the tests of cfq share. To be sourced after block_lib.sh.
 
-# A request that has not come back by then is lost.
-CFQ_END_S=20
+# A request that has not come back by then is lost. A process needs time of its own
+# to end, on a slow machine.
+CFQ_END_S=60
 # What fio returns after a signal that it was ended by.
 FIO_SIGNALLED=128
 
@@ -60,6 +61,19 @@ wait_ios()
 	done
 }
 
+# waits_show PID: where its tasks are, to explain a failure
+waits_show()
+{
+	local task line
+
+	for task in "/proc/$1/task"/*; do
+		while read -r line; do
+			ktap_print_msg "${task##*/}: $line"
+		done < <(grep -hs -e ^Name: -e ^State: "$task/status"
+			head -qn 6 "$task/stack" 2> /dev/null)
+	done
+}
+
 # wait_end PID: whether it ends in time.
 wait_end()
 {
@@ -68,6 +82,7 @@ wait_end()
 	while kill -0 "$1" 2> /dev/null; do
 		if [ "${EPOCHREALTIME/./}" -gt "$end" ]; then
 			ktap_print_msg "process $1 still waits after $CFQ_END_S s"
+			waits_show "$1"
 			return 1
 		fi
 		read -rt 0.05 -u "$NEVER" || true

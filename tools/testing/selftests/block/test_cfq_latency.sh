@@ -148,7 +148,11 @@ victim()
 		on && /"total_ios"/ { gsub(/[^0-9]/, "", $3); ios = $3 }
 		on && /"clat_ns"/ { clat = 1 }
 		on && clat && /"mean"/ { mean = int($3 / 1000) }
-		on && clat && /"99.000000"/ { gsub(/[^0-9]/, "", $3); p99 = int($3 / 1000); clat = 0 }
+		on && clat && /"99.000000"/ {
+			gsub(/[^0-9]/, "", $3)
+			p99 = int($3 / 1000)
+			clat = 0
+		}
 		END { print p99, mean, ios }' "$TMP/victim.json")
 }
 

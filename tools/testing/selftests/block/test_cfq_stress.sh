@@ -370,7 +370,8 @@ failures()
 	local i bad=0 name="allocations of queues fail, $FAILURES times"
 
 	if [ ! -d "$FAILSLAB" ]; then
-		ktap_test_skip "$name" "no $FAILSLAB (CONFIG_FAILSLAB, CONFIG_FAULT_INJECTION_DEBUG_FS)"
+		ktap_test_skip "$name" \
+			"no $FAILSLAB (CONFIG_FAILSLAB, CONFIG_FAULT_INJECTION_DEBUG_FS)"
 		return 0
 	fi
 	begin

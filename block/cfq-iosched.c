@@ -545,10 +545,12 @@ static void cfq_follow_merge(struct cfq_io_cq *cic)
 	}
 	if (!to->split)
 		return;
-	if (to->users > 1)
+	if (to->users > 1) {
+		cfq_log(to, "splits");
 		cfq_drop_sync(cic);
-	else
+	} else {
 		to->split = false;
+	}
 }
 
 /*

@@ -25,6 +25,9 @@ SIZE_MB=4096
 PART_BLOCKS=$((SIZE_MB * 256 / 8))
 SETTLE_S=1
 TOLERANCE=10	# percent
+# What class IDLE waits for at most, and some for a slow machine
+IDLE_WAIT_S=10
+IDLE_LATE_S=5
 # slices by level, in percent of the base
 SLICE_0=180
 SLICE_4=100
@@ -150,6 +153,32 @@ realtime()
 	report "$bad" "and so does who becomes RT"
 }
 
+# moves I SECONDS: whether the reader gets anything in that time
+moves()
+{
+	local from end=$((${EPOCHREALTIME/./} + $2 * 1000000))
+
+	position "${READERS[$1]}"
+	from=$REPLY
+	while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do
+		position "${READERS[$1]}"
+		[ "$REPLY" -eq "$from" ] || return 0
+		read -rt 0.1 -u "$NEVER" || true
+	done
+	ktap_print_msg "reader $1: stays at $from for $2 s"
+	return 1
+}
+
+never_starved()
+{
+	local bad=0 n
+
+	for n in 1 2; do
+		moves 1 $((IDLE_WAIT_S + IDLE_LATE_S)) || bad=1
+	done
+	report "$bad" "but something each $IDLE_WAIT_S s"
+}
+
 idle()
 {
 	local n bad=1 alone
@@ -162,6 +191,7 @@ idle()
 		! part "idle beside be/7" 1 0 1 || bad=0
 	done
 	report "$bad" "IDLE gets less than 1 % while BE is busy"
+	never_starved
 
 	kill -KILL "${READERS[0]}"
 	wait "${READERS[0]}" 2> /dev/null || true
@@ -190,7 +220,7 @@ need_nullb
 need_sched cfq
 need_done
 
-ktap_set_plan 5
+ktap_set_plan 6
 nullb_create "$DEV" size="$SIZE_MB" queue_mode=2 irqmode=2 submit_queues=1 \
 	completion_nsec="$LATENCY_NS" hw_queue_depth=16
 CLEANUP=cleanup

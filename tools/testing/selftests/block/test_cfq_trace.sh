@@ -3,7 +3,7 @@
 #
 # What cfq tells of its work: the files in debugfs while there is load and when there
 # is none, and blktrace's messages of the start of a slice, and of its end with the
-# reason and the charge.
+# reason and the charge; of processes that share a queue for a while.
 
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -19,6 +19,9 @@ SCHED=/sys/kernel/debug/block/$DEV/sched
 TRACE=/sys/kernel/tracing
 LATENCY_NS=1000000
 LOOKS=200
+# So often it is looked for a message, each time after some I/O.
+TRACES=100
+MEET_SIZE=4m
 
 # matches FILE REGEX: whether what FILE says is of that form
 matches()
@@ -34,9 +37,11 @@ matches()
 # forms: whether all files have the form that they should
 forms()
 {
+	local queue="pid [0-9]+ (rt|be|idle)/[0-7] (async|seeky|sync)"
+
 	matches queued "[0-9]+ [0-9]+ [0-9]+" && matches dispatched "[0-9]+ [0-9]+" &&
 		matches idling "[0-9]+" &&
-		matches active "none|pid [0-9]+ (rt|be|idle)/[0-7] (async|seeky|sync) queued [0-9]+ dispatched [0-9]+"
+		matches active "none|$queue queued [0-9]+ dispatched [0-9]+"
 }
 
 # Each of the numbers is seen to be other than 0 at some time, in its place.
@@ -78,10 +83,31 @@ trace_off()
 	echo nop > "$TRACE/current_tracer"
 }
 
+# said REGEX...: whether there are messages of all these forms
+said()
+{
+	local regex
+
+	for regex; do
+		grep -Eq "m +N cfq[0-9]+[SA] $regex" "$TRACE/trace" || return 1
+	done
+}
+
+show_messages()
+{
+	local line
+
+	{ grep ' N cfq' "$TRACE/trace" || true; } | tail -n 10 | while read -r line; do
+		ktap_print_msg "$line"
+	done
+}
+
+# messages NAME REGEX...: looks for them while there is load
 messages()
 {
-	local bad=0 name="blktrace: slices start, and end with reason and charge"
+	local bad=1 n name="blktrace: $1"
 
+	shift
 	if [ ! -e "/sys/block/$DEV/trace/enable" ]; then
 		ktap_test_skip "$name" "no blktrace (CONFIG_BLK_DEV_IO_TRACE)"
 		return 0
@@ -89,19 +115,28 @@ messages()
 	CLEANUP=trace_off
 	echo blk > "$TRACE/current_tracer"
 	echo 1 > "/sys/block/$DEV/trace/enable"
-	wait_ios "$DEV" 200 || bad=1
-	echo 0 > "/sys/block/$DEV/trace/enable"
-	grep -Eq 'm +N cfq[0-9]+S slice start, [0-9]+ ns' "$TRACE/trace" || bad=1
-	grep -Eq 'm +N cfq[0-9]+S expires, used up: [0-9]+ ns, [0-9]+ requests, charge [0-9]+' \
-		"$TRACE/trace" || bad=1
-	[ "$bad" -eq 0 ] ||
-		grep -m 10 ' N cfq' "$TRACE/trace" > "$TMP/messages" || true
-	[ ! -e "$TMP/messages" ] || while read -r line; do
-		ktap_print_msg "$line"
-	done < "$TMP/messages"
+	for ((n = 0; n < TRACES && bad; n++)); do
+		wait_ios "$DEV" 100 || break
+		! said "$@" || bad=0
+	done
+	[ "$bad" -eq 0 ] || show_messages
 	trace_off
 	CLEANUP=
 	report "$bad" "$name"
+}
+
+# Two processes that read the same part, one of them faster: they meet and part,
+# again and again.
+cooperate()
+{
+	local bad=0
+
+	fio_start - slow "$DEV" --rw=read:4k --bs=4k --size="$MEET_SIZE"
+	fio_start - fast "$DEV" --rw=read:8k --bs=4k --size="$MEET_SIZE"
+	messages "cooperating readers share a queue and split again" \
+		"expires, goes on in another queue" "splits"
+	fio_end "$DEV" || bad=1
+	report "$bad" "they end without an error"
 }
 
 ktap_print_header
@@ -111,7 +146,7 @@ need_nullb
 need_sched cfq
 need_done
 
-ktap_set_plan 4
+ktap_set_plan 6
 nullb_create "$DEV" size=1024 queue_mode=2 irqmode=2 submit_queues=1 \
 	completion_nsec="$LATENCY_NS" hw_queue_depth=16
 cfq_on "$DEV" 1
@@ -122,9 +157,11 @@ fio_start - one "$DEV" --rw=read --bs=4k --iodepth=1
 fio_start - many "$DEV" --rw=randread --bs=4k --iodepth=32
 wait_ios "$DEV" 100
 loaded
-messages
+messages "slices start, and end with reason and charge" 'slice start, [0-9]+ ns' \
+	'expires, used up: [0-9]+ ns, [0-9]+ requests, charge [0-9]+'
 bad=0
 fio_end "$DEV" || bad=1
 report "$bad" "no error, and nothing is left in flight"
 unloaded
+cooperate
 ktap_finished

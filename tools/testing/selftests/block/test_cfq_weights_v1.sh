@@ -56,7 +56,7 @@ need_cgroup_v1()
 		base=$TMP/blkio
 		mkdir "$base"
 		if ! mount -t cgroup -o blkio none "$base" 2> /dev/null; then
-			NEEDS+=("blkio cannot be mounted as cgroup v1 (cgroup v2 uses it, or no CONFIG_BLK_CGROUP)")
+			NEEDS+=("no blkio in cgroup v1 (CONFIG_BLK_CGROUP, or cgroup v2 uses it)")
 			return 0
 		fi
 		V1=$base
@@ -113,6 +113,95 @@ limits()
 		[ "$(< "$file")" = 1000 ] || bad=1
 	done
 	report "$bad" "blkio.$1 is 500, and takes 10 to 1000"
+}
+
+# sum_of KEY GROUP...: REPLY is that of all of them.
+sum_of()
+{
+	local key=$1 group sum=0
+
+	shift
+	for group; do
+		io_stat "$CGROOT/$group" "$DEV" "$key"
+		sum=$((sum + REPLY))
+	done
+	REPLY=$sum
+}
+
+# same WHAT VALUE OTHER
+same()
+{
+	[ "$2" -gt 0 ] && [ "$2" -eq "$3" ] && return 0
+	ktap_print_msg "$1: $2, should be $3"
+	return 1
+}
+
+# statistics GROUP...: of loads of 4 KiB that are over; the second is in the first
+statistics()
+{
+	local bad=0 group key n
+
+	for group; do
+		sum_of io_service_bytes "$group"
+		n=$REPLY
+		sum_of sectors "$group"
+		same "$group: sectors" "$REPLY" $((n / 512)) || bad=1
+		sum_of io_queued "$group"
+		[ "$REPLY" -eq 0 ] || { ktap_print_msg "$group: $REPLY queued"; bad=1; }
+	done
+	# A merge may be counted in another group than the service.
+	sum_of io_serviced "$@"
+	n=$REPLY
+	sum_of io_merged "$@"
+	n=$((n + REPLY))
+	sum_of io_service_bytes "$@"
+	same "bytes" "$REPLY" $((n * 4096)) || bad=1
+	for key in time sectors io_service_bytes io_serviced io_service_time io_wait_time; do
+		sum_of "$key" "$1" "$2"
+		n=$REPLY
+		sum_of "${key}_recursive" "$1"
+		same "$1: ${key}_recursive" "$REPLY" "$n" || bad=1
+	done
+	report "$bad" "bytes, sectors, requests and those of descendants agree"
+}
+
+# One that is waited for, one that always has requests, and one that seldom has any
+debug_loads()
+{
+	cfq_tune "$DEV" slice_idle 8
+	fio_start "$CGROOT/a" waited "$DEV" --rw=read --bs=4k --thinktime=2000
+	fio_start "$CGROOT/b" busy "$DEV" --rw=randread --bs=4k --iodepth="$IODEPTH"
+	fio_start "$CGROOT/c" rare "$DEV" --rw=randread --bs=4k --thinktime=100000
+	sleep "$SETTLE_S"
+	wait_ios "$DEV" 200
+}
+
+debug_statistics()
+{
+	local bad=0 i group key args=() name="what cfq waits for is counted"
+
+	if [ ! -e "$CGROOT/a/blkio.group_wait_time" ]; then
+		ktap_test_skip "$name" "no blkio.group_wait_time (CONFIG_CFQ_CGROUP_DEBUG)"
+		return 0
+	fi
+	debug_loads
+	for group in a b c; do
+		args+=("$CGROOT/$group" group_wait_time "$CGROOT/$group" unaccounted_time)
+	done
+	args+=("$CGROOT/a" idle_time "$CGROOT/c" empty_time "$CGROOT/c" dequeue)
+	window "$WINDOW_S" "$DEV" "${args[@]}"
+	for ((i = 0; i < ${#DELTA[@]}; i++)); do
+		key="${args[i * 2]##*/}: ${args[i * 2 + 1]}"
+		ktap_print_msg "$key: ${DELTA[i]} in ${SPAN_US[i]} us"
+		# none of them can be more than the time that passed
+		[ "${DELTA[i]}" -gt 0 ] && [ "${DELTA[i]}" -le \
+			$((SPAN_US[i] * 10 * (100 + TIME_TOLERANCE))) ] || bad=1
+	done
+	sum_of avg_queue_size b
+	ktap_print_msg "b: avg_queue_size: $REPLY"
+	[ "$REPLY" -gt 0 ] && [ "$REPLY" -le "$IODEPTH" ] || bad=1
+	fio_end "$DEV" || bad=1
+	report "$bad" "$name"
 }
 
 # move GROUP...: of each load
@@ -193,7 +282,7 @@ CLEANUP=restore
 need_cgroup_file blkio.leaf_weight CONFIG_CFQ_GROUP_IOSCHED
 need_done
 
-ktap_set_plan 7
+ktap_set_plan 9
 nullb_create "$DEV" size=1024 queue_mode=2 irqmode=2 submit_queues=1 \
 	completion_nsec="$LATENCY_NS" hw_queue_depth=1
 cfq_on "$DEV"
@@ -214,6 +303,8 @@ echo 100 > "$CGROOT/a/blkio.leaf_weight"
 move a a/child c
 check "readers: 200 and leaf_weight 100 in 100, beside 200" "a a/child c" 100 200 600
 fio_kill
+idle_in_time "$DEV"
+statistics a a/child c
 loads randwrite
 weigh a 100 b 200 c 400
 check "sync writers: weights 100, 200, 400 within $TOLERANCE %" "a b c" 100 200 400
@@ -221,4 +312,5 @@ report "$TIMES_BAD" "blkio.time of all is at most that of the clock and $TIME_TO
 bad=0
 fio_end "$DEV" || bad=1
 report "$bad" "no error, and nothing is left in flight"
+debug_statistics
 ktap_finished

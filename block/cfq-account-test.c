@@ -13,6 +13,7 @@
 static const struct cfq_used_case {
 	const char *name;
 	u64 dispatch_start, start, charged_until, now, min, used, unaccounted;
+	bool one_request;
 } cfq_used_cases[] = {
 	{ "before the first completion", 1000, 0, 1000, 1400, 0, 400, 0 },
 	{ "at the first completion", 1000, 1400, 1000, 1400, 0, 0, 400 },
@@ -37,6 +38,11 @@ static const struct cfq_used_case {
 	{ "start across the wrap", U64_MAX - 2, 2, U64_MAX, 4, 0, 2, 5 },
 	{ "start at the wrap", U64_MAX - 2, U64_MAX, U64_MAX - 2, 4, 0, 5, 2 },
 	{ "charged across the wrap", U64_MAX - 2, U64_MAX, 1, 4, 0, 3, 2 },
+	{ "one request, in the device", 1000, 0, 0, 1400, 1, 400, 0, true },
+	{ "one request, at its completion", 1000, 1400, 0, 1400, 1, 400, 0, true },
+	{ "one request, after it", 1000, 1400, 0, 2000, 1, 1000, 0, true },
+	{ "one request, min 1 ms", 1000, 1400, 0, 2000, MS, MS, 0, true },
+	{ "one request, charged", 1000, 1400, 1200, 2000, 1, 800, 0, true },
 };
 
 static void cfq_test_used(struct kunit *test)
@@ -46,6 +52,7 @@ static void cfq_test_used(struct kunit *test)
 		.dispatch_start = c->dispatch_start,
 		.start = c->start,
 		.charged_until = c->charged_until,
+		.one_request = c->one_request,
 	};
 	u64 unaccounted = 12345, wall, sum, between;
 
@@ -302,7 +309,6 @@ static void cfq_test_tree(struct kunit *test)
 		cfqg[i].parent = i ? &cfqg[g[i].parent] : NULL;
 		cfqg[i].weight = g[i].weight;
 		cfqg[i].leaf_weight = g[i].leaf_weight;
-		cfqg[i].nr_busy = g[i].busy;
 		if (g[i].busy)
 			cfq_group_activate(&cfqg[i]);
 	}
@@ -311,10 +317,8 @@ static void cfq_test_tree(struct kunit *test)
 	for (i = 0; i < TREE_SIZE; i++) {
 		if (!g[i].busy)
 			continue;
-		cfqg[i].nr_busy = 0;
 		cfq_group_deactivate(&cfqg[i]);
 		KUNIT_EXPECT_LE(test, cfq_group_share(&cfqg[i]), CFQ_SHARE_ALL);
-		cfqg[i].nr_busy = 1;
 		cfq_group_activate(&cfqg[i]);
 		cfq_tree_check(test, cfqg);
 	}
@@ -327,7 +331,6 @@ static void cfq_test_tree(struct kunit *test)
 	}
 
 	for (i = 0; i < TREE_SIZE; i++) {
-		cfqg[i].nr_busy = 0;
 		if (g[i].busy)
 			cfq_group_deactivate(&cfqg[i]);
 	}

@@ -82,8 +82,9 @@ u64 cfq_adapt_slice(u64 slice, u64 base_sync, u64 floor, u64 group_slice,
  *	or 0 before that
  *
  * The first seek is not the queue's fault, so it pays from its first completion
- * on; from the dispatch if there was none. Time before charged_until was paid
- * already: after a charge, the caller moves that on to @now, but never back.
+ * on; from the dispatch if there was none, or if there is nothing else to pay for.
+ * Time before charged_until was paid already: after a charge, the caller moves that
+ * on to @now, but never back.
  *
  * Context: Under cfqd->lock. Only reads @slice.
  * Return: charge, ns, at least @min.
@@ -94,7 +95,7 @@ u64 cfq_slice_used(const struct cfq_slice *slice, u64 now, u64 min,
 	u64 begin = slice->dispatch_start;
 
 	*unaccounted = 0;
-	if (slice->start) {
+	if (slice->start && !slice->one_request) {
 		*unaccounted = blk_time_elapsed(slice->start, begin);
 		begin = slice->start;
 	}
@@ -187,8 +188,8 @@ unsigned int cfq_group_share(const struct cfq_group *cfqg)
 }
 
 /**
- * cfq_group_activate - a group has its first queue with something to do
- * @cfqg: group, its nr_busy is 1 already
+ * cfq_group_activate - a group competes for the device from now on
+ * @cfqg: group, which does not
  *
  * Its ancestors become active with it, as far as they are not.
  *
@@ -196,6 +197,7 @@ unsigned int cfq_group_share(const struct cfq_group *cfqg)
  */
 void cfq_group_activate(struct cfq_group *cfqg)
 {
+	cfqg->competes = true;
 	cfqg->active_weight += cfqg->leaf_weight;
 	while (!cfqg->active++ && cfqg->parent) {
 		cfqg->parent->active_weight += cfqg->weight;
@@ -204,13 +206,14 @@ void cfq_group_activate(struct cfq_group *cfqg)
 }
 
 /**
- * cfq_group_deactivate - a group has no queue with something to do any more
- * @cfqg: group, its nr_busy is 0 already
+ * cfq_group_deactivate - a group does not compete for the device any more
+ * @cfqg: group, which does
  *
  * Context: Under cfqd->lock. Returns nothing.
  */
 void cfq_group_deactivate(struct cfq_group *cfqg)
 {
+	cfqg->competes = false;
 	cfqg->active_weight -= cfqg->leaf_weight;
 	while (!--cfqg->active && cfqg->parent) {
 		cfqg->parent->active_weight -= cfqg->weight;
@@ -230,7 +233,7 @@ void cfq_group_reweigh(struct cfq_group *cfqg, unsigned int weight,
 		       unsigned int leaf_weight)
 {
 	/* unsigned, so smaller ones come out right as well */
-	if (cfqg->nr_busy)
+	if (cfqg->competes)
 		cfqg->active_weight += leaf_weight - cfqg->leaf_weight;
 	if (cfqg->active && cfqg->parent)
 		cfqg->parent->active_weight += weight - cfqg->weight;

@@ -188,12 +188,46 @@ static void cfq_group_erase(struct cfq_data *cfqd, struct cfq_group *cfqg)
 	RB_CLEAR_NODE(&cfqg->node);
 }
 
+/* It has nothing to do, and is not expected to be back soon. */
+static void cfq_group_leave(struct cfq_group *cfqg)
+{
+	list_del_init(&cfqg->empty_node);
+	cfq_group_deactivate(cfqg);
+}
+
+/*
+ * Groups compete for as long as the device might have waited for them, or others
+ * would pay less for what they do while one of them thinks.
+ */
+static void cfq_drop_empty_groups(struct cfq_data *cfqd, u64 now)
+{
+	struct cfq_group *cfqg, *next;
+
+	list_for_each_entry_safe(cfqg, next, &cfqd->empty_groups, empty_node) {
+		if (cfqg->dispatched)
+			continue;
+		if (blk_time_elapsed(now, cfqg->empty_at) <= cfqd->tune.group_idle)
+			break;
+		cfq_group_leave(cfqg);
+	}
+}
+
+/* Who waits for the device does not think yet. */
+static void cfq_group_served(struct cfq_data *cfqd, struct cfq_group *cfqg, u64 now)
+{
+	if (list_empty(&cfqg->empty_node) || cfqg->dispatched)
+		return;
+	cfqg->empty_at = now;
+	list_move_tail(&cfqg->empty_node, &cfqd->empty_groups);
+}
+
 static void cfq_group_charge(struct cfq_data *cfqd, struct cfq_group *cfqg,
-			     u64 charge)
+			     u64 charge, u64 now)
 {
 	/* Only the class IDLE was served: the group does not compete for that. */
 	if (RB_EMPTY_NODE(&cfqg->node))
 		return;
+	cfq_drop_empty_groups(cfqd, now);
 	cfq_group_erase(cfqd, cfqg);
 	cfqg->vdisktime += cfq_vdisktime_cost(charge, cfq_group_share(cfqg));
 	cfq_group_insert(cfqd, cfqg);
@@ -207,14 +241,15 @@ static void cfq_group_add_busy(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	cfqg->class_busy[cfqq->class]++;
 	if (cfqg->nr_busy++)
 		return;
-	/*
-	 * What it did not use while it had nothing to do is lost, unless that was so
-	 * short that the device might have waited for it instead.
-	 */
-	if (blk_time_elapsed(now, cfqg->empty_at) > cfqd->tune.group_idle)
+	cfq_drop_empty_groups(cfqd, now);
+	if (cfqg->competes) {
+		list_del_init(&cfqg->empty_node);
+	} else {
+		/* What it did not use while it had nothing to do is lost. */
 		cfqg->vdisktime = cfq_min_vdisktime(cfqg->vdisktime,
 						    cfqd->min_vdisktime);
-	cfq_group_activate(cfqg);
+		cfq_group_activate(cfqg);
+	}
 	cfq_group_insert(cfqd, cfqg);
 }
 
@@ -227,9 +262,9 @@ static void cfq_group_del_busy(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 	if (--cfqg->nr_busy)
 		return;
 	cfq_group_erase(cfqd, cfqg);
-	cfq_group_deactivate(cfqg);
 	cfqg->saved_left = 0;
 	cfqg->empty_at = now;
+	list_add_tail(&cfqg->empty_node, &cfqd->empty_groups);
 	cfq_stats_empty(cfqg, now);
 }
 
@@ -385,7 +420,7 @@ static void cfq_charge_slice(struct cfq_data *cfqd, struct cfq_queue *cfqq,
 
 	cfq_log(cfqq, "expires, %s: %llu ns, %u requests, charge %llu",
 		cfq_reasons[reason], used, slice->dispatched, charge);
-	cfq_group_charge(cfqd, cfqq->group, charge);
+	cfq_group_charge(cfqd, cfqq->group, charge, now);
 	cfq_stats_slice(cfqq->group, used, unaccounted);
 }
 
@@ -399,7 +434,8 @@ static void cfq_expire(struct cfq_data *cfqd, u64 now, enum cfq_reason reason)
 		cfq_stats_idle_end(cfqq->group, now);
 	cfq_charge_slice(cfqd, cfqq, now, reason);
 	/* Who has nothing to do leaves the rest to others. */
-	if (cfqd->slice.start && (preempted || cfqq_has_requests(cfqq)))
+	if (cfqd->slice.start && !cfqd->slice.one_request &&
+	    (preempted || cfqq_has_requests(cfqq)))
 		cfqq->resid = cfq_slice_resid(&cfqd->slice, now, cfqq->slice_len);
 	else if (cfqd->slice.start)
 		cfqq->resid = min_t(s64, 0, cfq_slice_resid(&cfqd->slice, now,
@@ -639,6 +675,7 @@ void cfq_group_init(struct cfq_group *cfqg, unsigned int weight)
 	int class, wl;
 
 	RB_CLEAR_NODE(&cfqg->node);
+	INIT_LIST_HEAD(&cfqg->empty_node);
 	INIT_LIST_HEAD(&cfqg->all_queues);
 	for (class = 0; class < CFQ_IDLE; class++)
 		for (wl = 0; wl < CFQ_WORKLOADS; wl++)
@@ -670,6 +707,8 @@ void cfq_group_offline(struct cfq_data *cfqd, struct cfq_group *cfqg)
 		list_for_each_entry_safe(cfqq, next, &cfqg->all_queues, group_node)
 			cfq_leave_group(cfqd, cfqq, cfqg->parent, now);
 	}
+	if (!list_empty(&cfqg->empty_node))
+		cfq_group_leave(cfqg);
 	if (cfqd->active_group == cfqg)
 		cfqd->active_group = NULL;
 }
@@ -860,12 +899,12 @@ static u64 cfq_group_wait(const struct cfq_data *cfqd, const struct cfq_queue *c
 {
 	const struct cfq_group *cfqg = cfqq->group, *other;
 	unsigned int share;
-	u64 used, unaccounted, ahead;
+	u64 used, unaccounted, ahead, wait;
 
 	if (!cfqd->tune.group_idle || cfqq->class == CFQ_IDLE || cfqg->nr_busy != 1)
 		return 0;
 	other = cfq_other_group(cfqd, cfqg);
-	if (!other || cfq_ttime_long(&cfqg->ttime, cfqd->tune.group_idle))
+	if (!other)
 		return 0;
 
 	share = cfq_group_share(cfqg);
@@ -874,8 +913,10 @@ static u64 cfq_group_wait(const struct cfq_data *cfqd, const struct cfq_queue *c
 		used = cfqd->slice.dispatched * CFQ_REQUEST_CHARGE;
 	ahead = blk_time_elapsed(other->vdisktime,
 				 cfqg->vdisktime + cfq_vdisktime_cost(used, share));
-	return min(mul_u64_u32_shr(ahead, share, CFQ_SHARE_SHIFT),
+	wait = min(mul_u64_u32_shr(ahead, share, CFQ_SHARE_SHIFT),
 		   cfqd->tune.group_idle);
+	/* Not if the next request comes after the end of it. */
+	return cfq_ttime_long(&cfqg->ttime, wait) ? 0 : wait;
 }
 
 /* What the group served when its turn was over goes on when it has its next one. */
@@ -1413,9 +1454,11 @@ static struct cfq_queue *cfq_select_queue(struct cfq_data *cfqd, u64 now)
 	if (!cfqq)
 		goto next;
 	if (cfqq_has_requests(cfqq)) {
-		if (!cfq_slice_over(cfqd, now) || cfqq->must_dispatch)
+		if (cfqq->must_dispatch ||
+		    !(cfqd->slice.one_request || cfq_slice_over(cfqd, now)))
 			return cfqq;
-		reason = CFQ_USED_UP;
+		if (!cfqd->slice.one_request)
+			reason = CFQ_USED_UP;
 	} else if (cfq_waits_for_active(cfqd, now)) {
 		return NULL;
 	} else if (cfqd->idle_until) {
@@ -1510,7 +1553,10 @@ static void cfq_end_of_turn(struct cfq_data *cfqd, struct cfq_queue *cfqq, u64 n
 	u64 async_max = 2ULL * cfqd->tune.slice_async_rq *
 			(IOPRIO_NR_LEVELS - cfqq->level);
 
-	if (cfqd->nr_busy == 1)
+	/* Alone, unless others that compete for the device will be back in a moment */
+	cfq_drop_empty_groups(cfqd, now);
+	if (cfqd->nr_busy == 1 &&
+	    (cfqq->class == CFQ_IDLE || list_empty(&cfqd->empty_groups)))
 		return;
 	if (cfqq->class == CFQ_IDLE) {
 		cfq_expire(cfqd, now, CFQ_ONE_FROM_IDLE);
@@ -1518,8 +1564,11 @@ static void cfq_end_of_turn(struct cfq_data *cfqd, struct cfq_queue *cfqq, u64 n
 		cfq_expire(cfqd, now, CFQ_ASYNC_ENOUGH);
 		/* Not once more as long as others wait. */
 		cfqd->workload_end = now;
-	} else if (!cfqq_has_requests(cfqq) && !cfq_waits_for_active(cfqd, now)) {
-		cfq_expire(cfqd, now, CFQ_EMPTY);
+	} else if (!cfqq_has_requests(cfqq)) {
+		if (!cfq_waits_for_active(cfqd, now))
+			cfq_expire(cfqd, now, CFQ_EMPTY);
+		else if (!cfq_should_idle(cfqd, cfqq))
+			cfqd->slice.one_request = cfqq->busy_workload == CFQ_SEEKY;
 	}
 }
 
@@ -1625,6 +1674,7 @@ static bool __cfq_completed_request(struct cfq_data *cfqd, struct cfq_queue *cfq
 		cfq_stats_completed(cfqq->group, rq, now);
 	if (cfqq->class != CFQ_IDLE)
 		cfqd->other_served = now;
+	cfq_group_served(cfqd, cfqq->group, now);
 	if (rq_is_sync(rq)) {
 		cfqd->last_sync_end = now;
 		cfqq->ttime.last_end = now;
@@ -1971,6 +2021,7 @@ static void cfq_init_data(struct cfq_data *cfqd, struct request_queue *q)
 	cfqd->queue = q;
 	spin_lock_init(&cfqd->lock);
 	INIT_LIST_HEAD(&cfqd->dispatch);
+	INIT_LIST_HEAD(&cfqd->empty_groups);
 	INIT_LIST_HEAD(&cfqd->idle_queues);
 	hrtimer_init(&cfqd->idle_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	cfqd->idle_timer.function = cfq_idle_timer;

@@ -109,6 +109,8 @@ struct cfq_tunables {
  * @allocated: how much it was given, ns
  * @charged_until: what was before has been charged already
  * @dispatched: requests dispatched in it
+ * @one_request: what comes while the device waits for the group is of the next
+ *	slice, and this one pays for all of its time
  */
 struct cfq_slice {
 	u64 dispatch_start;
@@ -117,6 +119,7 @@ struct cfq_slice {
 	u64 allocated;
 	u64 charged_until;
 	unsigned int dispatched;
+	bool one_request;
 };
 
 /* Sums of reads, writes, sync and async, as cgroup v1 shows them */
@@ -188,7 +191,8 @@ struct cfq_stats {
  * @cfqd: device, where there are cgroups
  * @node: in cfqd->groups while @nr_busy
  * @vdisktime: device time used, by the group's share; orders cfqd->groups
- * @empty_at: when it last ran out of requests
+ * @empty_at: when it last ran out of requests, here or in the device
+ * @empty_node: in cfqd->empty_groups while it @competes though it has none
  * @parent: the group above, NULL for the root
  * @online: until its cgroup is removed
  * @weight: against its siblings
@@ -196,8 +200,9 @@ struct cfq_stats {
  * @dev_weight: what was set for this device alone, 0 if nothing was
  * @dev_leaf_weight: the same for @leaf_weight
  * @active_weight: sum of the weights of active children, and of @leaf_weight
- *	if @nr_busy
- * @active: children that are active, and one if @nr_busy
+ *	if it @competes
+ * @active: children that are active, and one if it @competes
+ * @competes: its own queues are, or were a moment ago, served with those of others
  * @nr_busy: queues of the classes RT and BE with something to do
  * @class_busy: the same by class
  * @busy_avg: a decaying mean of the latter, at least that
@@ -224,6 +229,7 @@ struct cfq_group {
 	struct rb_node node;
 	u64 vdisktime;
 	u64 empty_at;
+	struct list_head empty_node;
 	struct cfq_group *parent;
 	bool online;
 
@@ -233,6 +239,7 @@ struct cfq_group {
 	unsigned int dev_leaf_weight;
 	unsigned int active_weight;
 	unsigned int active;
+	bool competes;
 
 	unsigned int nr_busy;
 	unsigned int class_busy[CFQ_IDLE];
@@ -332,6 +339,8 @@ struct cfq_queue {
  * @dispatch: requests that pass the scheduler by
  * @groups: groups with something to do, by vdisktime
  * @min_vdisktime: never goes back; where a group starts
+ * @empty_groups: groups with nothing to do that would be back in a moment, in the
+ *	order of @empty_at
  * @root: root group
  * @idle_queues: queues of the class IDLE with something to do
  * @idle_served: when the class IDLE was served last
@@ -367,6 +376,7 @@ struct cfq_data {
 
 	struct rb_root_cached groups;
 	u64 min_vdisktime;
+	struct list_head empty_groups;
 	struct cfq_group *root;
 	struct list_head idle_queues;
 	u64 idle_served;

@@ -85,7 +85,8 @@ wait_end()
 			waits_show "$1"
 			return 1
 		fi
-		read -rt 0.05 -u "$NEVER" || true
+		# No read: it is by its next command that bash sees for sure who ended.
+		sleep 0.1
 	done
 }
 

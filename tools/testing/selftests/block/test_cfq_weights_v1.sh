@@ -186,8 +186,10 @@ debug_statistics()
 	fi
 	debug_loads
 	for group in a b c; do
-		args+=("$CGROOT/$group" group_wait_time "$CGROOT/$group" unaccounted_time)
+		args+=("$CGROOT/$group" group_wait_time)
 	done
+	# Not of c: its slices may all end before their first completion.
+	args+=("$CGROOT/a" unaccounted_time "$CGROOT/b" unaccounted_time)
 	args+=("$CGROOT/a" idle_time "$CGROOT/c" empty_time "$CGROOT/c" dequeue)
 	window "$WINDOW_S" "$DEV" "${args[@]}"
 	for ((i = 0; i < ${#DELTA[@]}; i++)); do
